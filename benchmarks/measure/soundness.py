@@ -4,7 +4,7 @@ Random layers (gates with full values, maxima, ridges, memory tokens; scores up 
 tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxes of any size, near 0 or far from it. Every
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
 with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
-LayerNorm and smooth activations included. `--cases heads` takes memory tokens alone, in up to
+LayerNorm, smooth activations and other attention than softmax included. `--cases heads` takes memory tokens alone, in up to
 seven variables. `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable
 singularities. `--cases statements` attacks what is said around the bound: tampered relative claims,
 points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts

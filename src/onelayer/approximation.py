@@ -377,13 +377,14 @@ class Approximation:
         return report(self, path, overwrite)
 
     def table(self) -> Table:
-        c, unchanged = self.certificate, self.unchanged
+        c, unchanged, attention = self.certificate, self.unchanged, self.model.config.attention
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = self.description.observed_at
         rows: list[tuple[object, ...]] = [
             ("target", self.target_text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
+            *([("attention", attention)] if attention not in ("softmax", "fused") else []),
             ("verdict", c.headline if unchanged else f"none: {self._changed}"),
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if unchanged else "none proved"),

@@ -59,7 +59,18 @@ Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
-FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
+FIELDS = [
+    "activation",
+    "dropout",
+    "code",
+    "residual",
+    "norm",
+    "norm_eps",
+    "readout",
+    "projection_bias",
+    "attention",
+    "window",
+]
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074

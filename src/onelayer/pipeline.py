@@ -22,8 +22,12 @@ from .construction.request import BUILD_SECONDS, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
 from .layer.composed import ComposedLayer
-from .layer.layer import Layer
+from .layer.equivalent import softmax_equivalent
+from .layer.heads import EDGE
+from .layer.layer import GateLayer, Layer
+from .layer.magnitudes import largest_score_of
 from .layer.symmetric import SymmetricLayer
+from .model.config import Attention
 from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence, PropertyRecord
 from .proof.claim import Claim
@@ -52,6 +56,8 @@ def build(
     method: Method = "polished",
     construction: Construction = "auto",
     layout: Layout = "token",
+    attention: Attention = "softmax",
+    window: int | None = None,
     units: int | None = None,
     hinges: int = 0,
     dtype: str | torch.dtype = "float64",
@@ -80,6 +86,8 @@ def build(
     when it is up, the best layer so far is returned with the best bound so far.
     `method="solved"` solves for the values of fixed heads only: quicker, larger.
     `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
+    `attention` other than "softmax" makes another architecture (docs/theory/attention.md): "linear" has the same gates, "sigmoid"
+    and "sparsemax" have ridge gates on one token that holds x, "local" has gates on tokens that see those up to `window` away.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
@@ -97,8 +105,8 @@ def build(
     scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
-        units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, budget=budget,
-        progress=progress, slope_tolerance=slope_tolerance, relative=scale,
+        attention=attention, window=window, units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device,
+        seed=seed, budget=budget, progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
     statements = statements_of(properties, target)
@@ -117,7 +125,15 @@ def build(
 
 def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
-    return assemble(layer, frame, request.outputs, request.layout).to(request.arithmetic.dtype)
+    about = (request.outputs, request.layout, request.attention, request.window or 0)
+    dtype = request.arithmetic.name
+    model = assemble(layer, frame, *about).to(request.arithmetic.dtype)
+    if request.attention == "linear" and softmax_equivalent(model, request.places, EDGE) is None:
+        assert isinstance(layer, GateLayer)
+        asked = f"scores that linear attention, which does not subtract the largest, has the exponentials of in {dtype}"
+        found = f"scores up to {largest_score_of(layer):.3g}"
+        raise InputError(asked, found, "allow a larger tolerance, or use attention='softmax'")
+    return model
 
 
 def judged(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from onelayer.construction.composed.curve import fitted, samples_of
+from onelayer.construction.composed.curve import fitted_polyline, samples_of
 
 CURVES = {  # function, ends, ∫ √|h''|
     "exp": (np.exp, -3.0, 3.0, 2 * (np.exp(1.5) - np.exp(-1.5))),
@@ -20,7 +20,7 @@ def test_a_polyline_is_within_its_error_with_few_pieces(name, error):
     h, low, high, bends = CURVES[name]
     seen = samples_of(h, low, high, error)
     assert seen is not None
-    curve = fitted(*seen, error, 10_000)
+    curve = fitted_polyline(*seen, error, 10_000)
     assert curve is not None
     u = np.concatenate([np.linspace(low, high, 20_001), low + (high - low) * np.logspace(-16, 0, 5000)])
     assert np.abs(np.interp(u, curve.knots, curve.values) - h(u)).max() <= 1.02 * error

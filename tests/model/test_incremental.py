@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from cases import OTHERS
 from onelayer.common.errors import InputError
 from onelayer.model.config import LayerConfig
 from onelayer.model.incremental import TokenByToken
@@ -17,7 +18,9 @@ CONFIG = LayerConfig(
 
 
 @pytest.mark.parametrize("norm", ["none", "pre", "post"])
-@pytest.mark.parametrize("more", [{}, {"anchor_tokens": 1, "memory_tokens": 2}, {"code": "none", "residual": False}])
+@pytest.mark.parametrize(
+    "more", [{}, {"anchor_tokens": 1, "memory_tokens": 2}, {"code": "none", "residual": False}, *OTHERS]
+)
 def test_it_computes_what_the_layer_computes(norm, more):
     model = SingleLayerTransformer(replace(CONFIG, norm=norm, **more), seed=3).eval()
     x = torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

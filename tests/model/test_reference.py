@@ -7,8 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given
+from hypothesis import strategies as st
 
-from cases import VARIANTS, arrays, configs, plain_config, random_input, random_model
+from cases import OTHERS, VARIANTS, arrays, configs, plain_config, random_input, random_model
 from onelayer import reference
 from onelayer.model.reference import attention, sublayers, transformer
 from onelayer.model.transformer import fixed_code
@@ -36,8 +37,9 @@ def assert_equal_gradients(got, expected):
         np.testing.assert_allclose(got[name], expected[name], err_msg=name, **GRADIENT)
 
 
-@given(configs())
-def test_forward_equals_the_model(config):
+@given(configs(), st.sampled_from([{}, *OTHERS]))
+def test_forward_equals_the_model(config, other):
+    config = dataclasses.replace(config, **other)
     model, x = random_model(config), random_input(config)
     y, passed = transformer.forward(config, arrays(model), x.numpy())
     np.testing.assert_allclose(y, model(x).detach().numpy(), rtol=1e-11, atol=1e-11)
@@ -49,6 +51,12 @@ def test_forward_equals_the_model(config):
 @pytest.mark.parametrize("readout", ["position", "output", "mean"])
 def test_backward_equals_autograd(variant, readout):
     assert_equal_gradients(*both_gradients(plain_config(**variant, readout=readout, code="learned")))
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: other["attention"])
+@pytest.mark.parametrize("norm", ["none", "pre"])
+def test_backward_equals_autograd_for_other_attention(other, norm):
+    assert_equal_gradients(*both_gradients(plain_config(**other, norm=norm, tokens=4, d_model=8, code="learned")))
 
 
 @given(configs(norm_eps=1e-2))  # a d_model of 1 or 2 makes LayerNorm nearly singular at the usual eps
@@ -67,10 +75,15 @@ def test_backward_with_dropout_equals_autograd(monkeypatch):
 
 
 def test_the_comparison_can_fail(monkeypatch):
-    """A wrong softmax Jacobian (its second term forgotten) is noticed."""
-    monkeypatch.setattr(attention, "softmax_backward", lambda weights, upstream: weights * upstream)
+    """A wrong Jacobian (its second term forgotten) is noticed."""
+    for kind in ("softmax", "sigmoid", "sparsemax"):
+        right, _ = attention.WEIGHTS[kind]
+        monkeypatch.setitem(attention.WEIGHTS, kind, (right, lambda weights, upstream: weights * upstream))
+        with pytest.raises(AssertionError):
+            assert_equal_gradients(*both_gradients(plain_config(attention=kind)))
+    monkeypatch.setattr(attention, "linear_features", lambda t: np.exp(t))
     with pytest.raises(AssertionError):
-        assert_equal_gradients(*both_gradients(plain_config()))
+        assert_equal_gradients(*both_gradients(plain_config(attention="linear")))
 
 
 def test_attention_is_equations_5_to_8():

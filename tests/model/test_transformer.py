@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import VARIANTS, configs, plain_config, random_input, random_model
+from cases import OTHERS, VARIANTS, configs, plain_config, random_input, random_model
 from onelayer import InputError, SingleLayerTransformer
 
 
@@ -30,9 +30,10 @@ def test_fused_attention_is_the_same_function(config):
     torch.testing.assert_close(fused(x), model(x), rtol=1e-11, atol=1e-11)
 
 
-@given(configs())
-def test_tokens_that_are_not_read_need_no_query(config):
+@given(configs(), st.sampled_from([{}, *OTHERS]))
+def test_tokens_that_are_not_read_need_no_query(config, other):
     """forward computes the rows it reads; block computes all: the same numbers."""
+    config = dataclasses.replace(config, **other)
     model, x = random_model(config), random_input(config)
     everything = model.block(model.tokens(x))[:, config.read_rows]
     torch.testing.assert_close(model.read(everything), model(x), rtol=1e-12, atol=1e-12)
@@ -125,6 +126,11 @@ def test_gradcheck(variant):
         return torch.func.functional_call(model, dict(zip(names, parameters, strict=True)), (x,))
 
     assert torch.autograd.gradcheck(run, (x.requires_grad_(), *model.parameters()))
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: other["attention"])
+def test_gradcheck_of_other_attention(other):
+    test_gradcheck({**other, "activation": "gelu"})
 
 
 def test_dropout_acts_in_training_only():

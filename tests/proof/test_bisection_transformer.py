@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import configs, random_model
-from enclosing import follows, inside
+from enclosing import follows, require_enclosed
 from onelayer.formula.taylor.series import Space
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame, Outputs, assemble
@@ -19,32 +19,6 @@ from onelayer.proof.bisection.transformer import Network, opposite_pairs
 from onelayer.proof.witness import in_balls
 
 random_models = given(configs(), st.integers(0, 10**6), st.floats(-6, 0.5), st.floats(-1.5, 2.0), st.booleans())
-
-
-def require_enclosed(config, seed, size, sharp, single):
-    """The real function of the weights is enclosed; the model's answers lie within the stated rounding of what is."""
-    model = random_model(config, seed)
-    with torch.no_grad():
-        model.W_K.mul_(10.0**sharp)
-    model = model.float() if single else model
-    rng = np.random.default_rng(seed)
-    D = config.tokens * config.features_in
-    middle = rng.normal(size=(2, D)).astype(np.float32)
-    half = 10.0**size * rng.random((2, D))
-    lower, upper = (middle - half).astype(np.float32), (middle + half).astype(np.float32)
-    answer = Network(model, FLOAT32 if single else FLOAT64)(Space(lower.astype(float), upper.astype(float)))
-    low, high = answer.model.range()
-    for b in range(2):
-        points = np.clip(lower[b] + (upper[b] - lower[b]) * rng.random((3, D)), lower[b], upper[b]).astype(np.float32)
-        given_points = torch.from_numpy(points).to(model.W_E.dtype).reshape(3, config.tokens, config.features_in)
-        with torch.no_grad():
-            computed = model(given_points).flatten(1).double().numpy()
-        for point, row in zip(points.astype(float), computed, strict=True):
-            exact = [value for place in in_balls(model, point.tolist()) for value in place]
-            for o, value in enumerate(exact):
-                assert inside(value, low[b, o], high[b, o])
-                assert follows(answer.model[o], b, point.tolist(), value)
-                assert follows(answer.model[o], b, point.tolist(), arb(float(row[o])), answer.off[b, o])
 
 
 @settings(max_examples=30)

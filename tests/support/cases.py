@@ -20,6 +20,12 @@ VARIANTS = [  # every combination of norm, residual and activation
     for residual in (True, False)
     for activation in ("relu", "gelu", "silu")
 ]
+OTHERS = [  # what can stand in the place of the softmax; of one-hot codes and three tokens a window of 1 hides some
+    {"attention": "sigmoid"},
+    {"attention": "linear"},
+    {"attention": "sparsemax"},
+    {"attention": "local", "window": 1},
+]
 # (kind of layer, layout) that go together
 KINDS_AND_LAYOUTS = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 

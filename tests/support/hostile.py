@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 import onelayer as ol
+from cases import OTHERS
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
@@ -162,7 +163,7 @@ def network(seed: int) -> Case:
         readout=choose("mean", "output"),
         projection_bias=bool(rng.random() < 0.5),
     )
-    config = replace(config, causal=seed % 2 == 0 and config.readout == "mean")
+    config = replace(config, causal=seed % 2 == 0 and config.readout == "mean", **[{}, *OTHERS][seed % 5])
     model = ol.SingleLayerTransformer(config, seed=seed % 2**31)
     frame = frame_of(target.domain)
     poisoned = rng.random() < 0.05

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 
@@ -12,8 +13,8 @@ from ..layer.assemble.even import even_config
 from ..layer.assemble.gates import gate_config
 from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
-from ..layer.heads import Gates, Memory, joined
-from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
+from ..layer.heads import Gates, Memory, Ridges, joined
+from ..layer.layer import Layer, MemoryLayer, added, gate_layer, memory_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
 from ..target.group_samples import GroupSamples, base_of
@@ -30,7 +31,7 @@ class FittedGroup:
     """
 
     group: tuple[int, ...]
-    heads: Gates | Memory | None
+    heads: Gates | Memory | Ridges | None
     solution: Solution
 
     @property
@@ -45,14 +46,19 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
 
 
 def splittings(
-    target: Target, seed: int, ratios: tuple[float, ...] | None = None, detail: float = 0.0
+    target: Target, seed: int, ratios: tuple[float, ...] | None = None, detail: float = 0.0, finest: bool = False
 ) -> list[list[GroupSamples]]:
-    """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones."""
+    """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones.
+
+    With `finest` groups there may be one inside another, so that every term is fitted on its own variables alone.
+    """
     apart = groups_to_fit(target)
     found = [[GroupSamples(target, group, seed, None, ratios, detail) for group in apart]]
     if target.formula is None or target.domain.within or target.leaves_points_out:
         return found
-    small = maximal(links_of(target.formula)) or apart
+    links = links_of(target.formula)
+    finer = sorted({tuple(sorted(link)) for link in links if link}, key=len)  # each holds its terms before a larger one
+    small = (finer if finest else maximal(links)) or apart
     if small != apart:
         parts = zip(small, parts_of(target.formula, small), strict=True)
         found.insert(0, [GroupSamples(target, group, seed, formula, ratios, detail) for group, formula in parts])
@@ -64,7 +70,7 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     D, m = target.dimension, target.outputs
     bias = sum((fit.solution.coefficients[0] for fit in fitted), start=base_of(target))
     linear = torch.zeros(D, m, dtype=torch.float64)
-    banks, gate_values, memories, token_values = [], [], [], []
+    banks, gate_values, memories, token_values, ridges = [], [], [], [], []
     for fit in fitted:
         c = fit.solution.coefficients[1:]
         if isinstance(fit.heads, Gates):
@@ -78,9 +84,12 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
             banks.append(fit.heads)
             gate_values.append(slots)
             continue
-        straight = len(c) - max(fit.units - 1, 0)  # 0, or the coordinates of the group
+        free = fit.units if isinstance(fit.heads, Ridges) else max(fit.units - 1, 0)  # weights of a softmax sum to 1
+        straight = len(c) - free  # 0, or the coordinates of the group
         linear[list(fit.group)[:straight]] += c[:straight]
-        if fit.heads is not None:
+        if isinstance(fit.heads, Ridges):
+            ridges.append((fit.heads, c[straight:]))
+        elif fit.heads is not None:
             values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[straight:]])
             middle = (values.amax(dim=0) + values.amin(dim=0)) / 2  # values around 0 round less
             bias = bias + middle
@@ -89,7 +98,9 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     if family == "gates":
         return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
     if not memories:
-        return memory_layer(bias, D, linear=linear)
+        return reduce(
+            added, (memory_layer(0 * bias, D, ridges=r) for r in ridges), memory_layer(bias, D, linear=linear)
+        )
     tokens = Memory(
         torch.cat([t.keys for t in memories]),
         torch.cat([t.biases for t in memories]),
@@ -103,10 +114,9 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
     if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
-        counts = {"reads": len(layer.reads), "hinges": len(layer.hinges)}
-        return memory_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=0, residual=residual
-        )
+        shape = (layer.dimension, layer.outputs, len(layer.memory), sizes)
+        ridges, reads, hinges = len(layer.ridges), len(layer.reads), len(layer.hinges)
+        return memory_config(*shape, ridges=ridges, reads=reads, hinges=hinges, residual=residual)
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)
     return gate_config(

@@ -17,6 +17,7 @@ from ..layer.assemble.gates import asks_itself
 from ..layer.composed import ComposedLayer
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
+from ..model.config import Attention
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
 from ..proof.least_error import require_attainable
@@ -24,7 +25,7 @@ from ..proof.slopes import require_slopes
 from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
-from .menu import Construction, Method
+from .menu import FAMILIES, Construction, Method
 
 BUILD_SECONDS = 600.0
 SEARCH_TIME = 0.5  # share of the seconds that the search may take; the proofs have the others
@@ -32,6 +33,7 @@ POOL_GOAL = 0.9  # share of the tolerance allowed on the pool: the certificate n
 FLOAT32_SHARE = 0.25  # share of the tolerance kept for rounding in float32
 MOST_POLISHED_UNITS = 1000  # a step of polishing costs the cube of their number
 CHOICES = {"method": get_args(Method), "construction": get_args(Construction), "layout": get_args(Layout)}
+CHOICES |= {"attention": ("softmax", *FAMILIES)}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Request:
     method: Method = "polished"
     construction: Construction = "auto"
     layout: Layout = "token"
+    attention: Attention = "softmax"
+    window: int | None = None  # of local attention
     units: int | None = None
     hinges: int = 0
     arithmetic: Arithmetic = FLOAT64  # what the model will run in; in float32 a small rounding needs a small Σ|c|
@@ -88,6 +92,14 @@ class Request:
         return (0,) if self.layout == "token" else self.outputs.tokens
 
     @property
+    def families(self) -> tuple[str, ...]:
+        """The families of heads that the layer may have."""
+        if self.attention != "softmax":
+            return FAMILIES[self.attention]
+        constructions = ("memory", "gates") if self.construction == "auto" else (self.construction,)
+        return constructions if self.layout == "token" else ("gates",)
+
+    @property
     def claim(self) -> Claim:
         """What is to be proved about the model."""
         return Claim(
@@ -126,8 +138,30 @@ class Request:
             _refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
+        if self.attention != "softmax":
+            self._require_attention()
+        elif self.window is not None:
+            raise InputError("a window of attention='local'", "attention='softmax'", "leave `window` out")
         require_attainable(self.target, self.tolerance, self.arithmetic)
         return self
+
+    def _require_attention(self) -> None:
+        """Refuse what is not made with another attention than softmax."""
+        asked, local = f"attention={self.attention!r}", self.attention == "local"
+        _refuse(asked, "use method='polished'", method=self.method != "polished", symmetric=self.target.symmetric)
+        smooth = self.slope_tolerance is not None and self.attention == "sparsemax"
+        _refuse(asked, "leave it out: there is no slope at kinks", slope_tolerance=smooth)
+        gates, vector = self.families == ("gates",), self.layout != "token"
+        _refuse(asked, "leave it out", construction=self.construction not in ("auto", "gates" if gates else "memory"))
+        if self.attention == "linear":
+            _refuse(asked, "use layout='token' or 'wide'", layout=self.layout == "heads")
+        elif not local:
+            _refuse(asked, "use layout='token': there is one data token", layout=vector)
+        if local and self.window is None:
+            raise InputError("a window: how many tokens away a token sees", "none", "give for instance window=1")
+        _refuse(asked, "leave it out", window=self.window is not None and not local)
+        if self.window is not None:
+            require_whole("window", self.window, 0, 10**6)
 
     def _require_slopes(self) -> None:
         """Refuse a tolerance for slopes where f has none that are known, or the method does not fit them."""

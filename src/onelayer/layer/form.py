@@ -14,7 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..formula.additive import home_of
-from .layer import GateLayer, Layer
+from .heads import Ramps
+from .layer import GateLayer, Layer, MemoryLayer
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,8 @@ class Form:
 
 
 def form_of(layer: Layer) -> Form | None:
-    """The form of a layer; None if it has hinges."""
-    if len(layer.hinges):
+    """The form of a layer; None if it has hinges or ramps."""
+    if len(layer.hinges) or (isinstance(layer, MemoryLayer) and isinstance(layer.ridges, Ramps) and len(layer.ridges)):
         return None
     D, m = layer.dimension, layer.outputs
     blocks = []

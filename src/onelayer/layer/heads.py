@@ -10,7 +10,9 @@ Scalar tokens (construction "gates"): token j holds x_j, an anchor token holds n
 Vector token (construction "memory"): one token holds the whole x.
 
     memory  softmax over constant tokens with scores k_j·x + b_j, one head per group of coordinates.
-    ridge   score −(a·x + b) on the data token, 0 on the anchor: the anchor's weight is σ(a·x + b).
+    ridge   score −(a·x + b) on the data token, 0 on the anchor: the anchor's weight is σ(a·x + b). Sigmoid attention has
+            this weight on the data token itself, for the score a·x + b.
+    ramp    the same with sparsemax attention: score s = a·x + b, weight (1 + s)/2, cut off at 0 and 1.
 
 `Hinges` are not heads: they are units relu(a·x + b) of the feed-forward network, which sees x in the residual stream or through
 read heads. Every class gives `features`, whose linear combinations are what values can make of it. That these formulas are what
@@ -137,6 +139,14 @@ class Ridges:
 
     def features(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch head"]:
         return torch.sigmoid(x @ self.directions.T + self.offsets)
+
+
+@dataclass(frozen=True)
+class Ramps(Ridges):
+    """Ridge gates of sparsemax attention: (1 + a·x + b)/2 between 0 and 1."""
+
+    def features(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch head"]:
+        return ((1 + x @ self.directions.T + self.offsets) / 2).clamp(0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,8 @@ def added(a: _Layer, b: _Layer) -> _Layer:
             return torch.cat([one, two])
         if isinstance(one, Memory):  # tokens of b keep their own heads
             two = replace(two, group=two.group + one.groups)
-        return type(one)(*(torch.cat([getattr(one, f.name), getattr(two, f.name)]) for f in fields(one)))
+        kind = type(one) if len(one) else type(two)  # no ridges at all may stand for no ramps
+        return kind(*(torch.cat([getattr(one, f.name), getattr(two, f.name)]) for f in fields(one)))
 
     return type(a)(**{f.name: both(f.name) for f in fields(a)})
 

@@ -35,6 +35,7 @@ from ..common.outward import UP
 from ..model.transformer import SingleLayerTransformer
 from .arithmetic import arithmetic_of
 from .assemble import Frame
+from .equivalent import softmax_equivalent
 from .exact_sums import Stream, feed_forward, meets_itself, powers_of_two, product, summed, underflow
 from .form import Block, Form
 from .heads import EDGE, Hinges
@@ -78,15 +79,13 @@ class _Heads:
 def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
     """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form."""
     c = model.config
-    plain = (
-        not (c.any_length or c.causal)
-        and c.norm == "none"
-        and c.activation == "relu"
-        and c.attention == "softmax"
-        and not c.projection_bias
-    )
+    plain = not (c.any_length or c.causal) and c.norm == "none" and c.activation == "relu" and not c.projection_bias
     if not plain or c.dropout or c.readout == "mean" or not all(0 <= p < c.places for p in places):
         return None
+    same = softmax_equivalent(model, places, edge)
+    if same is None:
+        return None
+    model, c = same.model, same.model.config
     w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
     if not all(np.isfinite(t).all() for t in w.values()) or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
         return None
@@ -100,7 +99,7 @@ def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,),
     parts = []
     for row in rows:
         heads = _heads_at(model, w, tokens, row, edge)
-        part = _outputs_at(model, w, tokens, row, heads, edge) if heads else None
+        part = _outputs_at(model, w, tokens, row, heads, edge, same.underflow) if heads else None
         if part is None:
             return None
         parts.append(part)
@@ -166,19 +165,22 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     size = size + swing
     swing = swing * UP + 1e-12 * size  # the rounding of the score here included
     exact[:, :n] &= ~(square_ways != 0).any(axis=(1, 2))[:, None]
-    below = (biases - swing).max(axis=1, keepdims=True) - (biases + swing)  # sure distance to the best token
+    seen = np.isin(np.arange(T), c.seen_by(row))
+    sure = np.where(seen, biases - swing, -np.inf).max(axis=1, keepdims=True)
+    below = sure - (biases + swing)  # sure distance to the best token that is seen
     dtype = model.W_E.dtype
     rounding = (D + 8) * 2 * arithmetic_of(dtype).u * size.max(axis=1, keepdims=True)  # of two scores
-    kept = ~(below - rounding >= GAP[dtype])
+    kept = ~(below - rounding >= GAP[dtype]) & seen
     with np.errstate(under="ignore"):
-        lost = np.where(kept, 0.0, np.exp(-np.minimum(np.where(kept, 0.0, below), 740.0)) * UP).sum(axis=1)
+        out = seen & ~kept
+        lost = np.where(out, np.exp(-np.minimum(np.where(out, below, 0.0), 740.0)) * UP, 0.0).sum(axis=1)
     return _Heads(biases, keys, kept, lost, exact, 2 * float(swing.max(initial=0)) / edge * UP)
 
 
 def _outputs_at(
-    model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, heads: _Heads, edge: float
+    model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, heads: _Heads, edge: float, underflowing: float
 ) -> Reading | None:
-    """The outputs at one row."""
+    """The outputs at one row; a weight loses at most `underflowing` times the smallest normal number by underflow."""
     c = model.config
     constants, slopes = tokens
     H, f, n, D = c.heads, c.features_in, c.tokens, c.tokens * c.features_in
@@ -216,7 +218,9 @@ def _outputs_at(
     error = passed.error + underflow(w, c, smallest)
     everything = (np.abs(constants) @ W_V).max(axis=1) + (np.abs(slopes) @ W_V).sum(axis=1) * edge
     everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
-    flushed = c.all_tokens * smallest  # a weight below the smallest normal number may be anything below it
+    flushed = (
+        c.all_tokens * smallest * underflowing
+    )  # a weight below the smallest normal number may be anything below it
     error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP

@@ -25,7 +25,7 @@ STEEPEST: dict[Activation, float] = {
     "gelu": 1.13,
     "silu": 1.1,
 }  # above the largest slopes: 1, 1.1290, 1.0999
-Attention = Literal["softmax", "fused"]
+Attention = Literal["softmax", "fused", "sigmoid", "linear", "sparsemax", "local"]
 
 _AT_LEAST = {  # smallest allowed value of every whole-number field
     "tokens": 1,
@@ -39,6 +39,7 @@ _AT_LEAST = {  # smallest allowed value of every whole-number field
     "anchor_tokens": 0,
     "memory_tokens": 0,
     "output_tokens": 0,
+    "window": 0,
 }
 
 
@@ -47,9 +48,17 @@ class LayerConfig:
     """Everything about a `SingleLayerTransformer` except its weights.
 
     d_k and d_v are the widths of one head and need not be d_model/heads. `code="none"` leaves out positional codes: with
-    one normalisation for all positions the layer then treats all tokens alike. `attention="fused"` evaluates Eq. (5)–(7)
-    in torch's fused kernel instead of the explicit softmax: the same function with other rounding. The difference is
-    not small for huge scores in float32 unless d_k is a power of 4 (1/√d_k is then exact).
+    one normalisation for all positions the layer then treats all tokens alike.
+
+    `attention` says what stands in the place of Eq. (5), with the scores s_ij = q_i·k_j/√d_k (`model.attention_weights`):
+
+        softmax     α_ij = exp(s_ij)/Σ_l exp(s_il), Eq. (5)
+        fused       the same function as softmax, Eq. (5)–(7) in one kernel of torch: other rounding. The difference is not
+                    small for huge scores in float32 unless d_k is a power of 4 (1/√d_k is then exact)
+        sigmoid     α_ij = 1/(1 + exp(−s_ij)): nothing is normalised. There is no bias −log n; the keys can hold one
+        linear      α_ij = φ(q_i)·φ(k_j)/Σ_l φ(q_i)·φ(k_l), φ(t) = elu(t) + 1 of every coordinate; no factor 1/√d_k
+        sparsemax   the point of the simplex closest to the scores: α_ij = max(s_ij − τ_i, 0) with Σ_j α_ij = 1
+        local       softmax over the data tokens with |i − j| ≤ `window` and all special tokens; output tokens see all
 
     `any_length` makes `tokens` the largest length instead of the only one. In a `causal` layer position i attends to the
     positions up to i, and to the special tokens.
@@ -75,6 +84,7 @@ class LayerConfig:
     readout: Readout = "position"
     projection_bias: bool = False
     attention: Attention = "softmax"
+    window: int = 0
     any_length: bool = False
     causal: bool = False
 
@@ -105,6 +115,9 @@ class LayerConfig:
             )
         if self.readout == "output" and self.output_tokens == 0:
             raise InputError("readout='output'", "output_tokens=0", "set output_tokens=1 or more, or another readout")
+        if self.window and self.attention != "local":
+            found = f"window={self.window} with attention={self.attention!r}"
+            raise InputError("a window for attention='local' alone", found, "set window=0, or attention='local'")
         if self.causal and self.readout == "output":
             raise InputError(
                 "causal=True, positions that look back", "readout='output'", "choose readout='position' or 'mean'"
@@ -145,9 +158,15 @@ class LayerConfig:
 
     def seen_by(self, row: int) -> list[int]:
         """The tokens that a row which is read out attends to, in a sequence of the largest length."""
-        if not self.causal:
-            return list(range(self.all_tokens))
-        return [*range(row + 1), *range(self.tokens, self.all_tokens)]
+        first, stop = 0, self.tokens
+        if self.attention == "local" and self.readout != "output":
+            first, stop = max(row - self.window, 0), min(row + self.window + 1, self.tokens)
+        return [*range(first, row + 1 if self.causal else stop), *range(self.tokens, self.all_tokens)]
+
+    @property
+    def hides_tokens(self) -> bool:
+        """Whether rows differ in the tokens that they see."""
+        return self.causal or self.attention == "local"
 
     def require_one_length(self) -> None:
         """Refuse a layer for any length where one function of tokens·features_in numbers is meant."""
@@ -156,13 +175,20 @@ class LayerConfig:
 
     def require_unmasked(self, asked: str) -> None:
         """Refuse what is only known for layers of one length in which every token sees all: `asked` says what."""
-        if self.any_length or self.causal:
-            found = " and ".join(name for name in ("any_length", "causal") if getattr(self, name))
+        present = {"any_length": self.any_length, "causal": self.causal, "a window": self.attention == "local"}
+        if any(present.values()):
+            found = " and ".join(name for name, there in present.items() if there)
             raise InputError(
                 f"{asked} of a layer of one length without masks",
                 f"{found} in its configuration",
                 "choose another layer",
             )
+
+    def require_softmax(self, asked: str) -> None:
+        """Refuse what is only known for softmax attention, Eq. (5): `asked` says what."""
+        if self.attention not in ("softmax", "fused"):
+            found = f"attention={self.attention!r}"
+            raise InputError(f"{asked} of a layer with softmax attention", found, "choose another layer")
 
     @property
     def parameter_count(self) -> int:
@@ -177,10 +203,14 @@ class LayerConfig:
 
     @property
     def operations(self) -> int:
-        """Floating-point operations of one evaluation: a multiplication and an addition count as two, an exp as one."""
+        """Floating-point operations of one evaluation: a multiplication and an addition count as two, an exp as one.
+
+        Every weight α_ij is computed, whatever the attention; sorting t scores counts as t log t.
+        """
         m, h, n, t = self.d_model, self.heads, self.tokens, self.all_tokens
         rows = self.read_rows.stop - self.read_rows.start
         embed = 2 * n * self.features_in * (m + 1)
         project = 2 * m * h * (rows * self.d_k + n * (self.d_k + self.d_v))
-        attend = h * rows * t * (2 * self.d_k + 4 + 2 * self.d_v) + 2 * rows * h * self.d_v * m
+        weigh = 4 + (self.attention == "sparsemax") * t.bit_length()
+        attend = h * rows * t * (2 * self.d_k + weigh + 2 * self.d_v) + 2 * rows * h * self.d_v * m
         return embed + project + attend + rows * 4 * m * self.ffn_width + 2 * rows * m * self.features_out

@@ -33,5 +33,6 @@ class TokenByToken:
             e = (x - model.shift[new]) * model.scale[new] @ model.W_E + model.b_E
             self.rows[new] = e if model.config.code == "none" else e + model.P[new]
             self.length = new.stop
-            seen = self.rows[None, : self.length]
+            first = self.length - 1 - model.config.window if model.config.attention == "local" else 0
+            seen = self.rows[None, max(first, 0) : self.length]
             return model.read(model._sublayers(seen[:, -1:], seen, model.special))[0, 0]

@@ -29,18 +29,22 @@ def hidden_tokens(
     device: torch.device,
     every_row: bool = False,
 ) -> Bool[Tensor, "#batch #row token"] | None:
-    """Where token j is hidden from row i: j holds no token, or the layer is causal and j comes later. None: nothing is hidden.
+    """Where token j is hidden from row i: j holds no token, comes later in a causal layer, or is outside the window.
 
-    Rows are the tokens that are read out, or all of them with `every_row`. Special tokens are seen by all and see all that is
-    there. A position always sees itself, so that no row is without weights: where it holds no token its answer is not used.
+    None: nothing is hidden. Rows are the tokens that are read out, or all of them with `every_row`. Special tokens are seen by
+    all and see all that is there. A position always sees itself, so that no row is without weights: where it holds no token its
+    answer is not used.
     """
-    if not config.causal and padding is None:
+    if not config.hides_tokens and padding is None:
         return None
     special, of_data = config.special_tokens, every_row or config.readout != "output"
     empty = torch.zeros(1, n, dtype=torch.bool, device=device) if padding is None else padding
     found = empty[:, None].expand(-1, n, -1)
     if config.causal:
         found = found | torch.ones(n, n, dtype=torch.bool, device=device).triu(1)
+    if config.attention == "local":
+        position = torch.arange(n, device=device)
+        found = found | ((position - position[:, None]).abs() > config.window)
     found = found & ~torch.eye(n, dtype=torch.bool, device=device)
     others = empty[:, None].expand(-1, special if every_row else 1, -1)
     rows = [found, others] if every_row else [found if of_data else others]

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..common.errors import InputError
+from .attention_weights import attention_weights, linear_features
 from .config import LayerConfig
 from .masking import hidden_tokens, of_length, require_padding
 
@@ -134,8 +135,9 @@ class SingleLayerTransformer(nn.Module):
         return torch.cat([self.embed(x), self.special.expand(x.shape[0], -1, -1)], dim=1)
 
     def block(self, e: Float[Tensor, "batch token model"]) -> Float[Tensor, "batch token model"]:
-        """Attention and feed-forward sublayers with every given token as query, key and value."""
-        return self._sublayers(e, e, e.new_zeros(0, e.shape[-1]))
+        """Attention and feed-forward sublayers with every given token, data and special, as query, key and value."""
+        hidden = hidden_tokens(self.config, e.shape[1] - self.config.special_tokens, None, e.device, every_row=True)
+        return self._sublayers(e, e, e.new_zeros(0, e.shape[-1]), hidden)
 
     def advance(
         self, e: Float[Tensor, "batch data model"], padding: Bool[Tensor, "batch data"] | None = None
@@ -170,7 +172,7 @@ class SingleLayerTransformer(nn.Module):
         """Multi-head attention, MHA(X) = Concat(Z_1, …, Z_h) W^O, Eq. (8), from the tokens `asking` to e and s.
 
         The special tokens s are the same for the whole batch: their keys and values are computed once. Tokens that are
-        `hidden` from a row have score −∞ there, and weight 0.
+        `hidden` from a row have weight 0 there.
         """
         q, v, v_s = self._project(asking, "Q"), self._project(e, "V"), self._project(s, "V")
         k, k_s = self._project(e, "K"), self._project(s, "K")
@@ -204,18 +206,17 @@ class SingleLayerTransformer(nn.Module):
         k_s: Tensor,
         hidden: Tensor | None = None,
     ) -> Float[Tensor, "batch head row token"]:
-        """α_ij = exp(q_i·k_j/√d_k) / Σ_l exp(q_i·k_l/√d_k), Eq. (5), over data tokens and then special tokens.
-
-        The softmax subtracts the row's largest score first: no finite score overflows, and a score 800 below the
-        largest has weight exactly 0 (exp(−800) < 2^−1074 ≈ exp(−744.4), the smallest positive float64).
-        """
+        """α_ij, Eq. (5) or what `attention` puts in its place, over data tokens and then special tokens."""
+        linear = self.config.attention == "linear"
+        if linear:
+            q, k, k_s = (linear_features(t) for t in (q, k, k_s))
         scores = _inner(q, k)
         if len(k_s):
             on_special = q * k_s.mT if q.shape[-1] == 1 else torch.einsum("bhrw,hsw->bhrs", q, k_s)
             scores = torch.cat([scores, on_special.expand(scores.shape[0], -1, -1, -1)], dim=-1)
-        if hidden is not None:
-            scores = scores.masked_fill(hidden.unsqueeze(1), -torch.inf)
-        return torch.softmax(scores / math.sqrt(self.config.d_k), dim=-1)  # Eq. (5)
+        return attention_weights(
+            scores if linear else scores / math.sqrt(self.config.d_k), self.config.attention, hidden
+        )
 
     def _fused(
         self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor], hidden: Tensor | None
@@ -260,9 +261,10 @@ class SingleLayerTransformer(nn.Module):
 
     def extra_repr(self) -> str:
         c = self.config
+        other = "" if c.attention in ("softmax", "fused") else f" of {c.attention} attention"
         return (
             f"[batch, {c.tokens}, {c.features_in}] → [batch, {c.places}, {c.features_out}], {c.heads} heads"
-            f" (d_k={c.d_k}, d_v={c.d_v}), d_model={c.d_model}, ffn_width={c.ffn_width}, {self.parameter_count} numbers"
+            f"{other} (d_k={c.d_k}, d_v={c.d_v}), d_model={c.d_model}, ffn_width={c.ffn_width}, {self.parameter_count} numbers"
         )
 
     def fingerprint(self) -> str:

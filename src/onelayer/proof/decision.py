@@ -29,12 +29,14 @@ from .analytic import prove as analytic
 from .ascent import POLISHED
 from .attained import Attained, attained, real_function
 from .bisection import prove as bisect
+from .bisection.other_attention import SIGMOID_ASSUMED
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe, polished_from
+from .ramps import prove as prove_ramps
 from .slopes import prove_slopes
 from .witness import witness
 
@@ -146,20 +148,30 @@ def prove_by(
 ) -> Proof | None:
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
     target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
-    if method == "bisect":
-        return bisect.prove(model, claim, observed, budget)
     wide = edge_of(model, target)
+    if method == "bisect":
+        safe = cannot_overflow(model, wide, arithmetic)
+        proof = prove_ramps(model, claim, wide, budget) if safe else None
+        return proof or bisect.prove(model, claim, observed, budget)
     if not cannot_overflow(model, wide, arithmetic):
         return None
-    reading = form_of_model(model, claim.places, wide)
+    proof = _prove_reading(model, claim, wide, budget)
+    attention = model.config.attention
+    if proof is None or attention == "softmax":
+        return proof
+    assumed = tuple(text.replace("explicit softmax", f"explicit {attention}") for text in proof.assumptions)
+    return replace(proof, assumptions=(*assumed, SIGMOID_ASSUMED) if attention == "sigmoid" else assumed)
+
+
+def _prove_reading(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> Proof | None:
+    """A proof by interpolation for a model that is read as a sum of softmax averages, perhaps with outer functions."""
+    reading, target = form_of_model(model, claim.places, edge), claim.target
     if reading is None:
-        return _prove_composed(model, claim, wide, budget)
-    how = deployment_of(reading, arithmetic)
+        return _prove_composed(model, claim, edge, budget)
+    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
     if target.formula is not None and has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
-    if len(reading.hinges):
-        return None
-    return analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+    return None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
 
 
 def edge_of(model: SingleLayerTransformer, target: Target) -> float:

@@ -27,7 +27,7 @@ from ..target.singular import places_of
 from ..target.target import Target, require_tolerance
 from .analytic import prove as analytic
 from .bisection.prove import MOST_COORDINATES, BranchAndBound
-from .bisection.tangents import Slopes
+from .bisection.tangents import Slopes, has_slopes
 from .certificate import Box, SlopeBound
 from .claim import Claim
 from .observation import observe
@@ -103,7 +103,7 @@ def _by_bisection(model: SingleLayerTransformer, claim: Claim, observed: float, 
     """A bound for any model, where f has kinks outside the margin around them; ∞ if nothing is proved."""
     c, D = model.config, claim.target.dimension
     finite = all(bool(t.isfinite().all()) for t in model.state_dict().values())
-    if D > MOST_COORDINATES or not finite:
+    if D > MOST_COORDINATES or not finite or not has_slopes(c):
         return math.inf
     columns = [(r * c.features_out + o) * D + i for r in claim.places for o in range(c.features_out) for i in range(D)]
     search = slope_search(model, claim.target, columns)

@@ -117,18 +117,29 @@ class _Evaluation:
                 self._biased(source * self.weight(f"W_{name}", head), name, head)
                 for source, name in ((asking, "Q"), (everything, "K"), (everything, "V"))
             )
-            scores = q * k.transpose()
-            for row in range(asking.nrows()):
+            for row, queries in enumerate(q.table()):
                 seen = c.seen_by(row)
-                raw = [scores[row, t] / arb(c.d_k).sqrt() for t in seen]
-                highest = max(float(s.mid()) for s in raw)
-                e = [(s - highest).exp() for s in raw]
-                total = sum(e, arb(0))
+                alpha = self._weights(queries, [k.table()[t] for t in seen])
                 joined[row] += [
-                    sum((p * v[t, j] for p, t in zip(e, seen, strict=True)), arb(0)) / total for j in range(v.ncols())
+                    sum((p * v[t, j] for p, t in zip(alpha, seen, strict=True)), arb(0)) for j in range(v.ncols())
                 ]
         a = arb_mat(joined) * self.weight("W_O")
         return self._plus(a, self.weight("b_O")) if c.projection_bias else a
+
+    def _weights(self, q: list[arb], keys: list[list[arb]]) -> list[arb]:
+        """α_ij, Eq. (5) or what `attention` puts in its place (`model.attention_weights`)."""
+        if self.config.attention == "linear":
+            phi_q, *phi_k = ([t.min(arb(0)).exp() + t.max(arb(0)) for t in row] for row in (q, *keys))
+            return _shares([_dot(phi_q, k) for k in phi_k])
+        s = [_dot(q, k) / arb(self.config.d_k).sqrt() for k in keys]
+        match self.config.attention:
+            case "sigmoid":
+                return [1 / (1 + (-t).exp()) for t in s]
+            case "sparsemax":
+                return _sparsemax(s)
+            case _:
+                highest = max(float(t.mid()) for t in s)
+                return _shares([(t - highest).exp() for t in s])
 
     def _biased(self, projected: arb_mat, name: str, head: int) -> arb_mat:
         return self._plus(projected, self.weight(f"b_{name}", head)) if self.config.projection_bias else projected
@@ -157,3 +168,22 @@ class _Evaluation:
             root = (sum((v * v for v in centred), arb(0)) / m + arb(self.config.norm_eps)).rsqrt()
             rows.append([v * root * gain[0, j] + offset[0, j] for j, v in enumerate(centred)])
         return arb_mat(rows)
+
+
+def _dot(a: list[arb], b: list[arb]) -> arb:
+    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
+
+
+def _shares(parts: list[arb]) -> list[arb]:
+    total = sum(parts, arb(0))
+    return [part / total for part in parts]
+
+
+def _sparsemax(s: list[arb]) -> list[arb]:
+    """max(s_j − τ, 0). The k-th largest score lies between the k-th largest lower and the k-th largest upper end."""
+    lower, upper = (sorted(ends, reverse=True) for ends in ([t.lower() for t in s], [t.upper() for t in s]))
+    total, threshold = arb(-1), arb("-inf")
+    for k, (low, high) in enumerate(zip(lower, upper, strict=True), start=1):
+        total = total + low.union(high)
+        threshold = threshold.max(total / k)
+    return [(t - threshold).max(arb(0)) for t in s]

@@ -22,7 +22,7 @@ from ..common.checks import known_options
 from ..common.progress import Progress
 from ..layer.arithmetic import arithmetic_of
 from ..layer.facts import Facts
-from ..model.config import Activation, Norm
+from ..model.config import Activation, Attention, Norm
 from ..model.history import History
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import Certificate, unproved
@@ -49,6 +49,8 @@ def train(
     d_model: int = 64,
     activation: Activation = "gelu",
     norm: Norm = "none",
+    attention: Attention = "softmax",
+    window: int = 0,
     shared_scale: bool = False,
     init: "Literal['random'] | Approximation" = "random",
     samples: int | None = None,
@@ -75,7 +77,8 @@ def train(
 ) -> Approximation:
     """A layer trained on a function (as for `build`) or on samples (X, Y) or (X, Y, weights).
 
-    The layer has `heads` heads, a feed-forward network of `width` units and a stream of `d_model` numbers. A function is sampled
+    The layer has `heads` heads, a feed-forward network of `width` units and a stream of `d_model` numbers. `attention` is that
+    of `LayerConfig`: "softmax", or what stands in its place, "local" with its `window`. A function is sampled
     at `samples` points; of given samples the share `validation` is held out. `shared_scale=True` normalises all entries of
     a given input by the same numbers, as for the pixels of an image. `init=approximation` starts from its weights and
     never returns a layer with a larger error on the held-out points.
@@ -97,8 +100,8 @@ def train(
         clipping=clipping, weight_decay=weight_decay, dropout=dropout, validation=validation, every=every, patience=patience,
     )  # fmt: skip
     start = StartingLayer(
-        heads=heads, width=width, d_model=d_model, activation=activation, norm=norm, shared_scale=shared_scale, init=init,
-        dtype=dtype,
+        heads=heads, width=width, d_model=d_model, activation=activation, norm=norm, attention=attention, window=window,
+        shared_scale=shared_scale, init=init, dtype=dtype,
     )  # fmt: skip
     training = prepare(function, domain, recipe, start, shape=shape, samples=samples, device=device)
     history = training.train(None if checkpoint is None else Path(checkpoint), budget, progress)

@@ -11,7 +11,7 @@ from ..common.errors import InputError
 from ..common.machine import device_of
 from ..formula import parse
 from ..layer.arithmetic import arithmetic_of
-from ..model.config import Activation, LayerConfig, Norm
+from ..model.config import Activation, Attention, LayerConfig, Norm
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
 from .material import CONSTANT_SPREAD, Material, material_of
@@ -28,6 +28,8 @@ class StartingLayer:
     d_model: int = 64
     activation: Activation = "gelu"
     norm: Norm = "none"
+    attention: Attention = "softmax"
+    window: int = 0
     shared_scale: bool = False
     init: "Literal['random'] | Approximation" = "random"
     dtype: "str | torch.dtype" = "float32"
@@ -70,7 +72,7 @@ def fresh_layer(material: Material, recipe: Recipe, start: StartingLayer) -> Sin
         tokens=n, features_in=d, features_out=material.outputs // n if at_positions else material.outputs,
         d_model=d_model, heads=heads, d_k=per_head, d_v=per_head, ffn_width=start.width, activation=start.activation,
         dropout=recipe.dropout, code="learned", norm=start.norm, readout="position" if at_positions else "mean",
-        projection_bias=True,
+        projection_bias=True, attention=start.attention, window=start.window,
     )  # fmt: skip
     model = SingleLayerTransformer(config, seed=recipe.seed, dtype=arithmetic_of(start.dtype).dtype)
     if material.target is not None:

@@ -14,7 +14,7 @@ from . import certificate_text
 from .formula_record import formula_record
 from .page_files import asset, plotly_source
 from .scene import Scene, output_names
-from .sections import MOST_WEIGHTS, slider_ends, start_point
+from .sections import slider_ends, start_point, why_not_on_page
 
 PLAIN_SCRIPTS = ("picture.js", "scheme.js", "report.js")  # of a page with figures alone
 LAYER_SCRIPTS = ("layer.js", "formula.js", "walk_steps.js", "walk.js", *PLAIN_SCRIPTS)
@@ -67,8 +67,8 @@ def figures_data(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def layer_record(approximation: Approximation) -> dict[str, Any] | None:
-    """For assets/layer.js and walk.js; None if there are too many weights for a page. `target` is f, where it is a formula."""
-    if approximation.parameters > MOST_WEIGHTS:
+    """For assets/layer.js and walk.js; None if a page cannot compute it. `target` is f, where it is a formula."""
+    if why_not_on_page(approximation):
         return None
     facts, c, target = approximation.facts, approximation.model.config, approximation.target
     kinds = [kind for kind, count in facts.heads for _ in range(count)]

@@ -156,10 +156,19 @@ def _adds_up(approximation: Approximation) -> bool:
     return c.activation == "relu" and c.norm == "none" and c.readout != "mean"
 
 
+def why_not_on_page(approximation: Approximation) -> str:
+    """Why a page cannot compute the layer; empty if it can."""
+    c = approximation.model.config
+    if c.attention not in ("softmax", "fused"):
+        return f"A page computes softmax attention alone; this layer has {c.attention} attention."
+    if approximation.parameters > MOST_WEIGHTS:
+        return f"A page holds at most {MOST_WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
+    return ""
+
+
 def point_section(approximation: Approximation) -> str:
     """Sliders, the value and what is proved about it, attention weights, contributions, hidden units."""
-    if approximation.parameters > MOST_WEIGHTS:
-        text = f"A page holds at most {MOST_WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
+    if text := why_not_on_page(approximation):
         return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
     d, (low, high), start = approximation.domain, slider_ends(approximation), start_point(approximation)
     step: int | str = "any" if approximation.vocabulary is None else 1
@@ -187,7 +196,7 @@ def point_section(approximation: Approximation) -> str:
 
 def walk_section(approximation: Approximation) -> str:
     """Where assets/walk.js takes the movable point through the layer, step by step."""
-    if approximation.parameters > MOST_WEIGHTS:
+    if why_not_on_page(approximation):
         return ""
     text = "Follow the point from its numbers to T(x), one step at a time. The page computes every number from the weights."
     return f'<p>{text}</p><div id="walk-place"></div>'

@@ -23,6 +23,7 @@ def sequence_record(layer: SequenceLayer) -> dict[str, Any] | None:
     if layer.parameters > MOST_SEQUENCE_WEIGHTS:
         return None
     task, c = layer.description, layer.model.config
+    c.require_softmax("a page")
     most = MOST_CONTEXT if task.kind == "language" else MOST_TOKENS
     return {
         "config": asdict(c),

@@ -51,6 +51,10 @@ def build(
     ] = given.Method.polished,
     construction: Annotated[given.Construction, typer.Option(help="Kind of heads.")] = given.Construction.auto,
     layout: given.LayoutChoice = given.Layout.token,
+    attention: Annotated[
+        given.LayerAttention, typer.Option(help="The layer's own attention: another architecture.")
+    ] = given.LayerAttention.softmax,
+    window: Annotated[int | None, typer.Option(min=0, help="How far tokens of local attention see.")] = None,
     units: Annotated[int | None, typer.Option(help="Use exactly this many units.")] = None,
     hinges: Annotated[
         int, typer.Option(min=0, help="Feed-forward units that correct the error of the heads (solved).")
@@ -107,6 +111,8 @@ def build(
             method=method.value,
             construction=construction.value,
             layout=layout.value,
+            attention=attention.value,
+            window=window,
             units=units,
             hinges=hinges,
             dtype=dtype.value,

@@ -37,6 +37,16 @@ class Dtype(StrEnum):
     float32 = "float32"
 
 
+class LayerAttention(StrEnum):
+    """Of the layer itself; `Attention` says how one is evaluated."""
+
+    softmax = "softmax"
+    linear = "linear"
+    sigmoid = "sigmoid"
+    sparsemax = "sparsemax"
+    local = "local"
+
+
 class Attention(StrEnum):
     auto = "auto"
     softmax = "softmax"

@@ -79,20 +79,21 @@ def bends(u: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(own)])
 
 
-def fitted(u: np.ndarray, y: np.ndarray, error: float, most: int) -> Polyline | None:
+def fitted_polyline(u: np.ndarray, y: np.ndarray, error: float, most: int) -> Polyline | None:
     """A polyline within `error` of the samples, with at most this many pieces; None if that needs more."""
     M = bends(u, y)
     pieces = max(1, math.ceil(M[-1] / (4 * math.sqrt(error))))
     while pieces <= most:
-        found = _best(u, y, M, pieces)
+        found = best_polyline(u, y, pieces, M)
         if found.error <= error:
             return found
         pieces = max(pieces + 1, math.ceil(MORE * pieces))
     return None
 
 
-def _best(u: np.ndarray, y: np.ndarray, M: np.ndarray, pieces: int) -> Polyline:
+def best_polyline(u: np.ndarray, y: np.ndarray, pieces: int, M: np.ndarray | None = None) -> Polyline:
     """The values at knots of equal steps in M with the smallest largest error, by linear programming."""
+    M = bends(u, y) if M is None else M
     inner = np.searchsorted(M, np.linspace(0, M[-1], pieces + 1)[1:-1])
     knots = u[np.unique(np.r_[0, inner, len(u) - 1])]  # samples, where the error is largest
     at = np.clip(np.searchsorted(knots, u, side="right") - 1, 0, len(knots) - 2)

@@ -26,7 +26,7 @@ from ...target.target import Target
 from ..polished.candidate import AFFINE_SHARE
 from ..polished.layer import polished
 from ..request import FLOAT32_SHARE, Request
-from .curve import Polyline, fitted, samples_of
+from .curve import Polyline, fitted_polyline, samples_of
 
 CURVE_SHARE, LANE_SHARE = 0.55, 0.35  # of a term's tolerance: for its polyline, for the error of its lane
 MOST_PIECES = 150  # of a polyline: with more of them, heads alone are smaller
@@ -174,7 +174,7 @@ def _composed_lane(target: Target, output: int, term: Composition, share: float)
             return np.asarray(evaluate(formula, u[:, None]))[:, 0]
 
     seen = samples_of(outer, low, high, CURVE_SHARE * share)
-    curve = None if seen is None else fitted(*seen, CURVE_SHARE * share, MOST_PIECES)
+    curve = None if seen is None else fitted_polyline(*seen, CURVE_SHARE * share, MOST_PIECES)
     if curve is None or not curve.steepest > 0:
         return None
     return PlannedLane(output, term, LANE_SHARE * share / curve.steepest, curve)

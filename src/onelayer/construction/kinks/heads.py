@@ -20,7 +20,7 @@ from torch import Tensor
 from ...formula.affine import Affine, flat
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame
-from ...layer.heads import Gates, Hinges, Maxima, shortfall
+from ...layer.heads import EDGE, Gates, Hinges, Maxima, Ramps, shortfall
 from ...layer.layer import Layer, gate_layer, memory_layer
 from .split import Kink, Split, halves
 
@@ -66,7 +66,9 @@ def kink_layer(kinks: Split, allowance: float, arithmetic: Arithmetic) -> KinkLa
     linear = _tensor([[line.slopes[j] for line in lines] for j in range(D)], D, m)
     bias = _tensor([line.constant for line in lines], m)
     hinges = _hinges(kinks, D, m)
-    if kinks.construction == "memory":
+    if kinks.construction == "ramps":
+        return KinkLayer(memory_layer(bias, D, linear=linear, ridges=as_ramps(*hinges)), frame, max(error))
+    if kinks.construction != "gates":
         return KinkLayer(memory_layer(bias, D, linear=linear, hinges=hinges), frame, max(error))
     gates = _gates([head for head in heads if head.anchored], D, m)
     maxima = _maxima([head for head in heads if not head.anchored], D, m)
@@ -135,6 +137,16 @@ def _hinges(kinks: Split, D: int, m: int) -> tuple[Hinges, Tensor]:
     values = [[w * size for w in kink.weights] for kink, size in zip(kinks.hinges, sizes, strict=True)]
     directions = _tensor([list(d.slopes) for d in units], n, D)
     return Hinges(directions, _tensor([d.constant for d in units], n)), _tensor(values, n, m)
+
+
+def as_ramps(hinges: Hinges, values: Tensor) -> tuple[Ramps, Tensor]:
+    """The same function of |x̂| ≤ EDGE by sparsemax heads: relu(d) = top·(1 + s)/2, cut off at 0, with s = 2d/top − 1 ≤ 1.
+
+    top is a power of two, so that nothing is rounded but the offset b in s + 1 = 2(a·x̂ + b)/top.
+    """
+    top = EDGE * hinges.directions.abs().sum(dim=1) + hinges.offsets
+    top = torch.exp2(torch.ceil(torch.log2(top.clamp_min(2.0**-100)))) * 2
+    return Ramps(2 * hinges.directions / top[:, None], 2 * hinges.offsets / top - 1), top[:, None] * values
 
 
 def _tensor(numbers: list[Fraction] | list[list[Fraction]], *shape: int) -> Tensor:

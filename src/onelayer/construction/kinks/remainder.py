@@ -43,8 +43,7 @@ class Remainder:
 
 def remainders_of(request: Request) -> dict[str, Remainder]:
     """The remainder for each family worth trying: those that leave the fewest kinks, or gates alone where they leave nothing."""
-    constructions = ("memory", "gates") if request.construction == "auto" else (request.construction,)
-    families = constructions if request.layout == "token" else ("gates",)
+    families = request.families
     remainders = dict[str, Remainder]()
     for family in sorted(families):  # gates before memory tokens
         remainders[family] = remainder_of(request, family)
@@ -59,7 +58,7 @@ def remainder_of(request: Request, family: str) -> Remainder:
     target, frame = request.target, request.frame
     if target.formula is None or target.leaves_points_out:
         return Remainder(target, frame)
-    found = split(target.formula, target.domain, frame, family, request.layout)
+    found = split(target.formula, target.domain, frame, family, request.layout, sharp=request.attention != "linear")
     if not found.heads and not found.hinges:
         return Remainder(target, frame, kinks_left=found.kinks_left)
     share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE

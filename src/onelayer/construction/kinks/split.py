@@ -81,9 +81,17 @@ class _Term:
 
 
 def split(
-    formula: Formula, domain: Domain, frame: Frame, construction: str = "gates", layout: Layout = "token"
+    formula: Formula,
+    domain: Domain,
+    frame: Frame,
+    construction: str = "gates",
+    layout: Layout = "token",
+    sharp: bool = True,
 ) -> Split:
-    """Take out what the layer represents exactly. `frame`: the normalisation to keep if possible."""
+    """Take out what the layer represents exactly. `frame`: the normalisation to keep if possible.
+
+    Where heads cannot be `sharp`, hinges carry all kinks that they can.
+    """
     D, m = domain.dimension, len(formula.outputs)
     terms, remaining = list[_Term](), [list[Node]() for _ in range(m)]
     for o, output in enumerate(formula.outputs):
@@ -98,7 +106,7 @@ def split(
     for forms in sorted(bent, key=len, reverse=True):  # first those that only a head can carry
         hinge = len(forms) == 2 and layout == "token"
         tokens = _tokens(forms) if construction == "gates" else None
-        head = tokens is not None and scales.join(tokens, stretching=not hinge)
+        head = tokens is not None and (sharp or not hinge) and scales.join(tokens, stretching=not hinge)
         carriers[forms] = "head" if head else "hinge" if hinge else "none"
     lines, weights = [flat(Fraction(0), D) for _ in range(m)], dict[tuple[tuple[Affine, ...], bool], list[Fraction]]()
     for term in terms:

@@ -22,6 +22,7 @@ from .even import MOST_EVEN, EvenFamily, is_even
 from .families import Family, PlainFamily, family_of
 from .fit import Fit
 from .layer_size import MOST_UNITS, Size, most_even_units, parameters_of
+from .polyline import polyline_fit
 from .search import UnitSearch
 from .slope_rows import SlopedFamily, SlopedSamples
 
@@ -126,6 +127,8 @@ class Candidate:
             family, search = SlopedFamily(plain, source.weights), None
         if search is None:
             search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
+            if self.request.attention == "linear":  # e^score is not divided by the largest
+                search.most_reach = self.request.arithmetic.largest / 2
         else:
             search.goal, search.budget, search.most = share, budget, min(search.most, most)
         search.probe = position == groups - 1 and most < MOST_UNITS and self.limited
@@ -143,6 +146,8 @@ class Candidate:
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
         count = None if given is None else given // groups + (position < given % groups)
+        if self.family == "ramps":
+            search.begin(polyline_fit(search.source, search.goal, search.most, count))
         fit = search.run() if count is None else search.fixed(count)
         even = self._even_search(search, fit, count)
         if even is not None:
@@ -154,6 +159,7 @@ class Candidate:
     def _even_search(self, search: UnitSearch, fit: Fit, count: int | None) -> UnitSearch | None:
         """For an even function of one number, a search for gates at its centre that store fewer numbers than the fit's."""
         plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
+        plain = plain and self.request.attention == "softmax"  # others have no smaller form of it
         if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
             return None
         found = Size(fit.units, parameters_of(self.target, self.family, self.sources, fit.units))

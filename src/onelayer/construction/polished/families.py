@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...layer.heads import Gates, Memory
+from ...layer.heads import Gates, Memory, Ridges
 from ...target.points import spread_points
 
 NEW_SHARE = 0.3  # of the tokens there: the share of one that is inserted
 
 
-def _ones(x: Tensor) -> Tensor:
+def ones(x: Tensor) -> Tensor:
     return torch.ones_like(x[:, :1])
 
 
@@ -58,7 +58,7 @@ class MemoryFamily:
         return torch.softmax(theta[:, :-1] @ x.T + theta[:, -1:], dim=0).T  # many times as fast as along the last axis
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
-        return torch.cat([_ones(x), *([x] if self.straight else []), weights[:, 1:]], dim=1)
+        return torch.cat([ones(x), *([x] if self.straight else []), weights[:, 1:]], dim=1)
 
     def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit out"]:
         """The value of every token; the first one's is 0, the constant takes its place."""
@@ -70,7 +70,7 @@ class MemoryFamily:
         return weights.T * (v[:, :, None] - (v @ weights.T)[:, None, :])
 
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
-        moved = torch.cat([x, _ones(x)], dim=1).T.contiguous()  # ∂score/∂(k, b)
+        moved = torch.cat([x, ones(x)], dim=1).T.contiguous()  # ∂score/∂(k, b)
         return (self._slopes(weights, c)[:, :, None] * moved).flatten(1, 2).mT
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
@@ -133,7 +133,7 @@ class GateFamily:
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
         own = torch.cat([weights[..., :1], weights[..., 2:], slope], dim=-1)
-        return torch.cat([_ones(x), *([x] if self.straight else []), own.flatten(1)], dim=1)
+        return torch.cat([ones(x), *([x] if self.straight else []), own.flatten(1)], dim=1)
 
     def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit slot out"]:
         """Values on (anchor, tokens, slope); the first token's is 0, the constant takes its place."""
@@ -195,13 +195,15 @@ class Family(Protocol):
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Tensor: ...
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Tensor: ...
     def inserted(self, theta: Tensor, x: Tensor, errors: Tensor, count: int) -> Tensor: ...
-    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates: ...
+    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates | Ridges: ...
 
 
 def family_of(name: str, dimension: int, graded: bool = False, straight: bool = False) -> PlainFamily:
-    """The family of that name; x is a feature of memory tokens, and of gates if they are `straight`."""
-    if name == "memory":
-        return MemoryFamily(dimension, graded=graded)
+    """The family of that name; x is a feature of all others, and of gates if they are `straight`."""
+    from .ridges import RampFamily, RidgeFamily
+
+    if name != "gates":
+        return {"memory": MemoryFamily, "ridges": RidgeFamily, "ramps": RampFamily}[name](dimension, graded=graded)
     return GateFamily(dimension, graded=graded, straight=straight)
 
 

@@ -14,6 +14,8 @@ from .graded import graded_starts
 ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
     "gates": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # β·h, padding
+    "ridges": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # |a|·h, padding
+    "ramps": ((0.5, 0.0), (1.0, 0.0), (2.0, 0.0)),
 }
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned

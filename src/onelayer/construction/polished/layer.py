@@ -76,7 +76,11 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
     """The ways to split the remainder into groups; those with a unit for each where units are given."""
     if remainder.nothing_left:
         return [[]]
-    ways = splittings(remainder.target, request.seed, remainder.ratios, DETAIL_SHARE * request.fit_tolerance)
+    windows = request.attention == "local" and request.layout != "token"
+    detail = DETAIL_SHARE * request.fit_tolerance
+    ways = splittings(remainder.target, request.seed, remainder.ratios, detail, finest=windows)[
+        : 1 if windows else None
+    ]
     if request.units is None:
         return ways
     found = [way for way in ways if len(way) <= request.units]

@@ -34,6 +34,8 @@ def parameters_of(target: Target, family: str, sources: list[GroupSamples], unit
     if family == "gates":
         config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
         return config.parameter_count
+    if family != "memory":
+        return memory_config(target.dimension, target.outputs, 0, [], ridges=units).parameter_count
     groups = [len(source.group) for source in sources]
     return memory_config(target.dimension, target.outputs, units, groups).parameter_count
 

@@ -20,7 +20,8 @@ from .first_guess import best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
 
-FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
+FIRST_UNITS = {"memory": (5, 10, 14, 18)}  # by the number of coordinates
+FIRST_GATES = (3, 6, 8, 10)  # and of all other families
 POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
@@ -47,6 +48,7 @@ class UnitSearch:
     tried: dict[int, float] = field(default_factory=dict)
     device: str = "cpu"
     reach: float = FIRST_REACH
+    most_reach: float = MOST_REACH
     grown: Fit | None = None  # the last fit while growing
     history: list[tuple[int, float]] = field(default_factory=list)  # (units, error) while growing
 
@@ -91,6 +93,12 @@ class UnitSearch:
         self.most, self.exactly = units, True
         return self._safely(self._grow)
 
+    def begin(self, fit: Fit | None) -> None:
+        """Begin with a fit that is known, as it is or polished."""
+        if fit is not None:
+            with one_thread():
+                self.best = min(self._judged(fit), self._polished(fit.theta), key=lambda f: f.observed)
+
     def expected(self) -> int:
         """How many units the rate of the first two sizes suggests; `run` goes on from there."""
         self._safely(lambda: self._grow(sizes=2))
@@ -111,7 +119,7 @@ class UnitSearch:
         except KeyboardInterrupt:
             self.budget.interrupted.set()
         if self.best is None:
-            theta = self._start(min(self.most, FIRST_UNITS[self.family.name][0]))
+            theta = self._start(min(self.most, FIRST_UNITS.get(self.family.name, FIRST_GATES)[0]))
             samples = self.samples(len(theta), theta.shape[1], 0)
             self._note(self._judged(polish(self.family, theta, samples, self._limits(len(theta), theta), 0)))
         assert self.best is not None
@@ -193,7 +201,7 @@ class UnitSearch:
         return (not met, float(fit.units) if met else fit.observed)
 
     def _first(self, units: int) -> int:
-        return min(units, self.most, FIRST_UNITS[self.family.name][min(len(self.source.group), 4) - 1])
+        return min(units, self.most, FIRST_UNITS.get(self.family.name, FIRST_GATES)[min(len(self.source.group), 4) - 1])
 
     def _grow(self, sizes: int = 0) -> None:
         """Polish; insert units where the error is largest; until the goal is met, no more units are allowed, or `sizes` are done.
@@ -211,9 +219,9 @@ class UnitSearch:
                 if met or fit.units >= self.most or self.budget.over():
                     return
                 if stalled(self.history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
-                    self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
+                    self.reach = min(SHARPER * self.reach, self.most_reach)  # perhaps the heads must be sharper
                 units = min(self.most, next_size(self.history, goal, len(self.source.group)))
-                fresh = [self._start(units, len(self.history))] if self.family.name == "gates" or self.faces else []
+                fresh = [self._start(units, len(self.history))] if self.family.name != "memory" or self.faces else []
                 starts = [*fresh, self._inserted(fit, units - fit.units)]
             self.grown = self._best_of(starts)
             self.history.append((self.grown.units, self.grown.observed))
@@ -264,7 +272,7 @@ class UnitSearch:
 
     def _moved(self, fit: Fit, units: int, seed: int) -> Tensor:
         """Another start of this size: a fresh one of gates; one that has a token elsewhere."""
-        if self.family.name == "gates" or units < 2:
+        if self.family.name != "memory" or units < 2:
             return self._start(units, seed)
         theta = self._pruned(fit, units - 1)
         samples = self.samples(len(theta), theta.shape[1], 0)

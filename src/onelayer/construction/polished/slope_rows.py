@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...layer.heads import Gates, Memory
+from ...layer.heads import Gates, Memory, Ridges
 from ...target.group_samples import GroupSamples
 from .families import PlainFamily
 
@@ -105,7 +105,7 @@ class SlopedFamily:
     def inserted(self, theta: Tensor, rows: Tensor, errors: Float[Tensor, " row"], count: int) -> Tensor:
         return self.plain.inserted(theta, rows[:, :-1], errors, count)
 
-    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates:
+    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates | Ridges:
         return self.plain.heads(theta, group, dimension)
 
     def _ends(self, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from ...common.budget import Budget
 from ...common.errors import InputError
 from ...layer.centring import centred
-from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
+from ...layer.heads import Gates, Memory, Ridges, lattice_gates, scattered_memory
 from ...layer.layer import GateLayer, Layer
 from ...target.group_samples import GroupSamples
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
@@ -73,22 +73,22 @@ def _fit_groups(request: Request, family: str, budget: Budget) -> list[FittedGro
     return fitted
 
 
-def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
+def features_of(heads: Gates | Memory | Ridges | None, group: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    """1, and what the heads offer: full values for gates; weights and x itself (a read) for all others."""
 
     def features(x: Tensor) -> Tensor:
         one = torch.ones_like(x[:, :1])
         if isinstance(heads, Gates):
             return torch.cat([one, heads.to(x.device).features(x, full=True)], dim=1)
         own = x[:, list(group)]
-        if heads is None:
-            return torch.cat([one, own], dim=1)
+        if not isinstance(heads, Memory):
+            return torch.cat([one, own, *([] if heads is None else [heads.features(x)])], dim=1)
         return torch.cat([one, own, heads.to(x.device).features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
 
     return features
 
 
-def cap_of(heads: Gates | Memory | None) -> float:
+def cap_of(heads: Gates | Memory | Ridges | None) -> float:
     """Ranges of f that Σ|c| may reach: for the tokens of one head what counts is the span of their values, about 4/M of it."""
     return VALUES_CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else VALUES_CAP
 

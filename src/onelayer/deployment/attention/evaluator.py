@@ -1,6 +1,6 @@
 """An approximation with another attention, and how far that can take it from the target.
 
-    softmax    the model itself, Eq. (5)–(8)
+    softmax    the model itself, Eq. (5)–(8), also where its own attention is another
     linear     exact linear attention where heads share their keys, softmax averages elsewhere (`linear`)
     sparse     as linear, but heads of many memory tokens attend only to those near the point (`sparse`)
     adaptive   all heads cell by cell: saturated ones are not evaluated

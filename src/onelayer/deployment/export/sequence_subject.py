@@ -85,5 +85,6 @@ class SequenceSubject:
 def sequence_subject_of(layer: SequenceLayer, dtype: str | None) -> SequenceSubject:
     """The layer in `dtype` (its own, if None)."""
     layer.require_unchanged()  # the file repeats what the certificate says
+    layer.model.config.require_softmax("an export")
     wanted = layer.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     return SequenceSubject(layer, copy.deepcopy(layer.model).to(wanted).eval())

@@ -175,6 +175,7 @@ def subject_of(approximation: object, dtype: str | None, causal: bool = False) -
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         raise InputError(f"finite weights in {dtype or wanted}", "infinite or undefined ones", "export in float64")
+    model.config.require_softmax("an export")
     if not causal:
         model.config.require_unmasked("an export")
     return Subject(approximation, model)

@@ -1,11 +1,13 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
 `gates` assembles the sequence form, a token per coordinate; `even` is what is left of it for an even function of one number;
-`memory` is the one-token form; `composed` puts a network behind either; `symmetric` is the form without positional codes. All
+`memory` is the one-token form; `composed` puts a network behind either; `symmetric` is the form without positional codes;
+`other_attention` is gates with attention other than softmax. All
 fill the same Module that training or imported weights would fill, and nothing else: what the model computes is Eq. (5)–(8)
 and its FFN.
 """
 
+from ...model.config import Attention
 from ...model.transformer import SingleLayerTransformer
 from ..composed import ComposedLayer
 from ..layer import Layer, MemoryLayer
@@ -15,13 +17,19 @@ from .even import assemble_even
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
 from .gates import asks_itself, assemble_gates
 from .memory import assemble_memory
+from .other_attention import as_linear, with_window
 from .symmetric import assemble_symmetric
 
 __all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of", "head_kinds", "outputs_of"]
 
 
 def assemble(
-    layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame, outputs: Outputs, layout: Layout = "token"
+    layer: Layer | ComposedLayer | SymmetricLayer,
+    frame: Frame,
+    outputs: Outputs,
+    layout: Layout = "token",
+    attention: Attention = "softmax",
+    window: int = 0,
 ) -> SingleLayerTransformer:
     """The Transformer whose T is `layer` after the normalisation of `frame`."""
     if isinstance(layer, SymmetricLayer):
@@ -29,10 +37,13 @@ def assemble(
     if isinstance(layer, ComposedLayer):
         return assemble_composed(layer, frame)
     if isinstance(layer, MemoryLayer):
-        return assemble_memory(layer, frame)
-    if layer.even and layout == "token":
+        return assemble_memory(layer, frame, attention=attention)
+    if attention == "linear":
+        return as_linear(assemble_gates(layer, frame, outputs, layout, anchored=True))
+    if layer.even and layout == "token" and attention == "softmax":
         return assemble_even(layer, frame)
-    return assemble_gates(layer, frame, outputs, layout)
+    model = assemble_gates(layer, frame, outputs, layout)
+    return with_window(model, window, layer, outputs) if attention == "local" else model
 
 
 def head_kinds(

@@ -102,9 +102,12 @@ def _lanes(layer: GateLayer, d_model: int, anchored: bool, alone: bool) -> tuple
 
 
 def assemble_gates(
-    layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout, residual: bool = True
+    layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout, residual: bool = True, anchored: bool = False
 ) -> SingleLayerTransformer:
-    """The model; without `residual`, in layout "token", the outputs stand in the first coordinates of the stream."""
+    """The model; without `residual`, in layout "token", the outputs stand in the first coordinates of the stream.
+
+    The anchor has a lane where it needs one, or if it is to be `anchored`.
+    """
     D, m = layer.dimension, layer.outputs
     if layout != "token" and len(layer.hinges):
         raise InputError("hinges in the FFN", f"layout={layout!r}", "use layout='token', which leaves the FFN free")
@@ -114,7 +117,7 @@ def assemble_gates(
     alone = residual and asks_itself(D, outputs, layout)
     reads = [] if alone else layer.reads
     counts = {"units": layer.units, "reads": len(reads), "hinges": len(layer.hinges)}
-    anchored = layout == "heads" or not layer.spares_anchor
+    anchored = anchored or layout == "heads" or not layer.spares_anchor
     config = gate_config(D, outputs, layout, **counts, plain=layer.plain, anchored=anchored, residual=residual)
     d_v, before = config.d_v, _embedded(D, layout, anchored)
     model = blank(config, frame)

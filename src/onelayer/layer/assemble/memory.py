@@ -3,7 +3,8 @@
 Stream:   (x or a memory token's key, 1 or a memory token's bias, flags, values). The data token is the only query. The head
 of group g has q = (x on g, 1) and k = (key on g, bias), so that its scores are k_j·x + b_j; tokens of other groups, the
 anchor and the data token itself are masked. Ridge heads weigh the data token, score −(a·x + b), against an anchor token,
-score 0.
+score 0. With sparsemax attention the score is a·x + b, and the data token has the value; with sigmoid attention, too, which
+needs no anchor.
 
 The data token is read out, and the residual stream keeps its x beside what the heads write: the linear part stands in the
 read-out W_R, and hinges see x in the stream. An inner layer of the composed form has no residual stream, so that its outputs
@@ -18,7 +19,7 @@ import math
 
 import torch
 
-from ...model.config import LayerConfig
+from ...model.config import Attention, LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..heads import EDGE, MASKED
 from ..layer import MemoryLayer
@@ -35,10 +36,15 @@ def memory_config(
     reads: int = 0,
     hinges: int = 0,
     residual: bool = True,
+    attention: Attention = "softmax",
 ) -> LayerConfig:
-    """The shape of the Transformer; `groups` are the sizes of the groups of coordinates, `reads` count without residuals."""
+    """The shape of the Transformer; `groups` are the sizes of the groups of coordinates, `reads` count without residuals.
+
+    With sigmoid or sparsemax attention there are ridge heads alone.
+    """
     D, m, G = dimension, outputs, len(groups)
-    value = D + 1 + _flags(G, ridges) + bool(ridges)  # x or key; code or bias; group flags; anchor flag
+    anchors = int(ridges > 0 and attention != "sigmoid")
+    value = D + 1 + _flags(G, ridges) + anchors  # x or key; code or bias; group flags; anchor flag
     carried = D if hinges and not residual else 0  # x beside the outputs
     return LayerConfig(
         tokens=1,
@@ -50,9 +56,10 @@ def memory_config(
         d_v=max(m, carried),
         ffn_width=max(hinges, 1) if residual else 2 * m + hinges,
         code="none",
-        anchor_tokens=1 if ridges else 0,
+        anchor_tokens=anchors,
         memory_tokens=tokens,
         residual=residual,
+        attention=attention,
     )
 
 
@@ -61,30 +68,33 @@ def _flags(groups: int, ridges: int) -> int:
     return groups if groups > 1 or ridges else 0
 
 
-def assemble_memory(layer: MemoryLayer, frame: Frame, residual: bool = True) -> SingleLayerTransformer:
+def assemble_memory(
+    layer: MemoryLayer, frame: Frame, residual: bool = True, attention: Attention = "softmax"
+) -> SingleLayerTransformer:
     """The model; without residuals its outputs stand in the first coordinates of the stream."""
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
     M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
     counts = {"ridges": R, "reads": len(layer.reads), "hinges": H}
-    config = memory_config(D, m, M, [len(c) for c in members], **counts, residual=residual)
+    config = memory_config(D, m, M, [len(c) for c in members], **counts, residual=residual, attention=attention)
     d_k, d_v = config.d_k, config.d_v
     data, flag, flags = D, D + 1, _flags(G, R)
-    anchor, value = flag + flags, flag + flags + bool(R)
+    anchors = config.anchor_tokens
+    anchor, value = flag + flags, flag + flags + anchors
     out = slice(value, value + m) if residual else slice(0, m)
     model = blank(config, frame)
     scale = math.sqrt(d_k)  # a power of 2: undoes 1/√d_k exactly
     with torch.no_grad():
         model.W_E[:, :D] = torch.eye(D, dtype=torch.float64)
         model.b_E[data] = 1.0
-        tokens = model.S[bool(R) :] if M or R else torch.zeros(0, config.d_model)
+        tokens = model.S[anchors:] if M or anchors else torch.zeros(0, config.d_model)
         sigma = _sigma(layer) if M else 1.0
         if M:
             tokens[:, :D], tokens[:, data] = layer.memory.keys, layer.memory.biases / -sigma
             if flags:
                 tokens[torch.arange(M), flag + layer.memory.group] = 1.0
             tokens[:, value : value + m] = layer.memory_values
-        if R:
+        if anchors:
             model.S[0, anchor] = 1.0
 
         for g, coordinates in enumerate(members):
@@ -105,11 +115,12 @@ def assemble_memory(layer: MemoryLayer, frame: Frame, residual: bool = True) -> 
             head = G + r
             a, b = layer.ridges.directions[r], layer.ridges.offsets[r]
             model.W_Q[head, data, 0] = 1.0
-            model.W_K[head, :D, 0], model.W_K[head, data, 0] = -scale * a, -scale * b
+            facing, valued = (-scale, anchor) if attention == "softmax" else (scale, data)
+            model.W_K[head, :D, 0], model.W_K[head, data, 0] = facing * a, facing * b
             if M:
                 low = MASKED + float((layer.memory.keys @ a).abs().max()) + abs(float(b))
                 model.W_K[head, flag : flag + G, 0] = -scale * low
-            model.W_V[head, anchor, 0] = 1.0
+            model.W_V[head, valued, 0] = 1.0
             model.W_O[head * d_v, out] = layer.ridge_values[r]
 
         if residual:

@@ -56,10 +56,15 @@ class ForwardPass:
 
 
 def hidden_tokens(config: LayerConfig, batch: int, n: int, padding: Array | None = None) -> Array:
-    """[batch, row, token]: position j holds no token, or the layer is causal and j comes later than i; but i sees itself."""
+    """[batch, row, token]: position j holds no token, comes later than i in a causal layer, or is outside the window of i.
+
+    But i sees itself.
+    """
     hidden = np.zeros((batch, n + config.special_tokens, n + config.special_tokens), dtype=bool)
     if config.causal:
         hidden[:, :n, :n] = np.arange(n)[:, None] < np.arange(n)
+    if config.attention == "local":
+        hidden[:, :n, :n] |= np.abs(np.arange(n)[:, None] - np.arange(n)) > config.window
     if padding is not None:
         hidden[:, :, :n] |= padding[:, None]
     hidden[:, np.arange(n), np.arange(n)] = False
@@ -83,7 +88,7 @@ def forward(
     p.attention_input = E
     if c.norm == "pre":
         p.attention_input, p.norm_1 = layer_norm(E, w["gain_1"], w["offset_1"], c.norm_eps)
-    A, p.heads = multi_head(p.attention_input, w, m.weights, hidden_tokens(c, len(x), n, padding))
+    A, p.heads = multi_head(p.attention_input, w, m.weights, hidden_tokens(c, len(x), n, padding), c.attention)
     H = _drop(A, m.attended) + (E if c.residual else 0.0)
     if c.norm == "post":
         H, p.norm_1 = layer_norm(H, w["gain_1"], w["offset_1"], c.norm_eps)
@@ -136,7 +141,8 @@ def backward(
     # attention sublayer
     if c.norm == "post":
         dH, g["gain_1"], g["offset_1"] = layer_norm_backward(dH, w["gain_1"], p.norm_1)
-    dE, head_gradients = multi_head_backward(_drop(dH, m.attended), p.attention_input, w, p.heads, m.weights)
+    d_attended = _drop(dH, m.attended)
+    dE, head_gradients = multi_head_backward(d_attended, p.attention_input, w, p.heads, m.weights, c.attention)
     g |= head_gradients
     if c.norm == "pre":
         dE, g["gain_1"], g["offset_1"] = layer_norm_backward(dE, w["gain_1"], p.norm_1)

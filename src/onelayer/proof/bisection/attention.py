@@ -43,7 +43,7 @@ def attended(
     What is computed is within `off` of a function that the Taylor model Z encloses, as it does the exact one.
     """
     q, k, v = q.flat(), k.flat(), v.flat()
-    s = _scores(q, k, root)
+    s = scores_of(q, k, root)
     best = s.c[0].argmax(axis=-1)[..., None]  # t₀ [box, head, row, 1]
     reference = Taylor(s.space, np.take_along_axis(s.c, best[None], axis=-1), np.take_along_axis(s.r, best, axis=-1))
     apart = s - reference.broadcast(s.shape)
@@ -65,7 +65,7 @@ def attended(
     z = ((e[..., None] * moved).sum(-2) * inverse[..., None]).best(least, most)
     z = base + z
     size, swing = np.maximum(np.abs(low), np.abs(high)), np.maximum(np.abs(least), np.abs(most))
-    scores_off, fits = _score_rounding(s, (q, k), offs, root, arithmetic)
+    scores_off, fits = score_rounding(s, (q, k), offs, root, arithmetic)
     off = _rounding(apart, own, ceiling[..., 0], size, swing, base, scores_off, offs[2], arithmetic)
     if n > 1:
         line = _proportional_values(behind > NEGLIGIBLE_SCORE, apart, moved, ceiling)
@@ -75,7 +75,7 @@ def attended(
     return z, np.where(fits & ~np.isnan(off), off, np.inf)
 
 
-def _scores(q: Taylor, k: Taylor, root: float) -> Taylor:
+def scores_of(q: Taylor, k: Taylor, root: float) -> Taylor:
     """q·k/√d_k, [box, head, row, token]."""
     keys = k[:, None]
     if not q.c[1:].any():  # constant queries: no product of models
@@ -168,7 +168,7 @@ def _as_maximum(
     return z, useful
 
 
-def _score_rounding(
+def score_rounding(
     s: Taylor, factors: tuple[Taylor, Taylor], offs: Offs, root: float, arithmetic: Arithmetic
 ) -> tuple[np.ndarray, np.ndarray]:
     """(|computed s − s| [box, head, row, token], whether no score can overflow [box, head, row])."""

@@ -13,7 +13,10 @@ from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.heads import Hinges
 from .attention import attended
+from .other_attention import relaxed_relu
 from .transformer import Value, normalised, reshaped
+
+MOST_SYMBOLS = 24  # hinges that keep symbols of their own; of more, each is enclosed by itself
 
 
 class TaylorForm:
@@ -45,6 +48,9 @@ class TaylorForm:
             averages, _ = attended(ones, k, v, exact, 1.0, FLOAT64)  # [box, head, 1, out]
             y = y + averages[:, 0].sum(-2)
         u = x.linear(self.hinges.directions.T.numpy(), self.hinges.offsets.numpy())
+        if len(self.hinges) > MOST_SYMBOLS:
+            y = y + relaxed_relu(u).linear(self.values)
+            return Value(y, np.zeros(y.shape))
         nothing = space.constant(np.zeros(space.boxes))
         for unit, row in enumerate(self.values):
             bent = maximum([nothing, u[unit]])[..., None].broadcast((space.boxes, len(row)))

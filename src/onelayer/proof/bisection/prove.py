@@ -35,6 +35,7 @@ from ..boxes import Covering, Patch
 from ..certificate import Box, Evidence
 from ..claim import Claim, Proof
 from .frontier import Frontier, smear
+from .other_attention import SIGMOID_ASSUMED
 from .transformer import Network, Value
 
 AT_ONCE = 2**22  # numbers held at a time
@@ -53,7 +54,7 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
-    return proof_by(search, claim, observed, budget or Budget(), _assumptions(model, target, arithmetic))
+    return proof_by(search, claim, observed, budget or Budget(), assumptions_of(model, target, arithmetic))
 
 
 def proof_by(
@@ -89,12 +90,14 @@ def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
     return Covering((patch,), np.zeros(target.outputs), target.domain, bound)
 
 
-def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
+def assumptions_of(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
     assumed = [
         *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
-        "explicit softmax attention (other kernels add their own rounding)",
+        f"explicit {model.config.attention} attention (other kernels add their own rounding)",
     ]
+    if model.config.attention == "sigmoid":
+        assumed.append(SIGMOID_ASSUMED)
     if model.config.norm != "none":
         assumed += ["LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model"]
     if model.config.activation != "relu":

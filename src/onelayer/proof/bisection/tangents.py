@@ -5,8 +5,8 @@ evaluation is left out. With the scores s_t, their slopes s'_t and E the average
 
     E[v]' = E[v'] + E[v·s'] − E[v]·E[s'].
 
-A ReLU has slope 0 or 1 where the sign of its argument is proved, and anything from 0 to 1 elsewhere: where T has a kink nothing
-better holds.
+For another attention than softmax they are not derived (`has_slopes`). A ReLU has slope 0 or 1 where the sign of its argument is
+proved, and anything from 0 to 1 elsewhere: where T has a kink nothing better holds.
 """
 
 import math
@@ -19,6 +19,7 @@ import numpy as np
 from ...formula.taylor.functions import apply, power
 from ...formula.taylor.series import Space, Taylor, stack
 from ...layer.arithmetic import FLOAT64
+from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
 from .transformer import Network, Value, normalised, opposite_pairs, reshaped
@@ -43,10 +44,16 @@ class Tangent:
         return Tangent(value, tuple(slope * t for t in self.slopes))
 
 
+def has_slopes(config: LayerConfig) -> bool:
+    """Whether the slopes of such a layer are known here: its weights are those of a softmax, over a window or not."""
+    return config.attention in ("softmax", "fused", "local")
+
+
 class Slopes:
     """∂T_o/∂x_i on the boxes of a space, as output o·D + i."""
 
     def __init__(self, model: SingleLayerTransformer) -> None:
+        assert has_slopes(model.config)
         self.network, self.config = Network(model, FLOAT64), model.config
         self.w = self.network.w
 
@@ -93,7 +100,7 @@ class Slopes:
         c, D, rows = self.config, len(q.slopes), list[Tangent]()
         for row in range(q.value.shape[2]):
             own = _each(q, lambda t, row=row: t[:, row : row + 1])  # type: ignore[misc]
-            seen = c.seen_by(row) if c.causal else slice(None)
+            seen = c.seen_by(row) if c.hides_tokens else slice(None)
             k, v = (_each(t, lambda t, seen=seen: t[:, seen]) for t in (keys, values))  # type: ignore[misc]
             steep = [
                 ((own.slopes[i] * k.value) + (own.value * k.slopes[i]))

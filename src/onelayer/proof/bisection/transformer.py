@@ -15,13 +15,22 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from ...formula.taylor.functions import apply, power
-from ...formula.taylor.kink import KinkSymbol
+from ...formula.taylor.kink import KinkSymbol, relu_lines
 from ...formula.taylor.series import TINY, Space, Taylor, stack
 from ...layer.arithmetic import Arithmetic
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
-from .attention import attended
+from .attention import Offs, attended
+from .other_attention import by_features, by_sigmoid, by_sparsemax
 
+ATTENDED = {  # Eq. (5)–(7) on boxes, by the attention of the layer
+    "softmax": attended,
+    "fused": attended,  # the same real function; claims about its rounding are refused before (`Claim.require_fit`)
+    "local": attended,
+    "sigmoid": by_sigmoid,
+    "linear": by_features,
+    "sparsemax": by_sparsemax,
+}
 MOST_KINKS = 48  # undecided ReLU units per batch that keep their own symbols
 
 
@@ -140,10 +149,10 @@ class Network:
         """Eq. (5)–(8)."""
         c = self.config
         q, k, v = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")
-        if c.causal:
-            model, off = self._causal(q, k, v)
+        if c.hides_tokens:
+            model, off = self._row_by_row(q, k, v)
         else:
-            model, off = attended(q.model, k.model, v.model, (q.off, k.off, v.off), math.sqrt(c.d_k), self.arithmetic)
+            model, off = self._attended(q.model, k.model, v.model, (q.off, k.off, v.off))
         # [box, head, row, d_v] → [box, row, head·d_v]
         rows = model.shape[2]
         order = (0, 1, 3, 2, 4)
@@ -156,8 +165,12 @@ class Network:
         concat = Value(joined, off.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v))
         return self.linear(concat, self.w.W_O, self.w.b_O if c.projection_bias else 0.0)
 
-    def _causal(self, q: Value, k: Value, v: Value) -> tuple[Taylor, np.ndarray]:
-        """Row by row, over the tokens that it sees.
+    def _attended(self, q: Taylor, k: Taylor, v: Taylor, offs: Offs) -> tuple[Taylor, np.ndarray]:
+        by = ATTENDED[self.config.attention]
+        return by(q, k, v, offs, math.sqrt(self.config.d_k), self.arithmetic)
+
+    def _row_by_row(self, q: Value, k: Value, v: Value) -> tuple[Taylor, np.ndarray]:
+        """Every row over the tokens that it sees.
 
         Hidden ones have weight 0, and adding 0 rounds nothing, unless a value overflows: every token sees itself, so that
         some row knows, and then nothing is known of any.
@@ -165,14 +178,8 @@ class Network:
         models, offs = [], []
         for row in range(q.off.shape[2]):
             own, seen = slice(row, row + 1), self.config.seen_by(row)
-            z, off = attended(
-                q.model[:, own],
-                k.model[:, seen],
-                v.model[:, seen],
-                (q.off[:, :, own], k.off[:, :, seen], v.off[:, :, seen]),
-                math.sqrt(self.config.d_k),
-                self.arithmetic,
-            )
+            errors = q.off[:, :, own], k.off[:, :, seen], v.off[:, :, seen]
+            z, off = self._attended(q.model[:, own], k.model[:, seen], v.model[:, seen], errors)
             models.append(z[:, 0])
             offs.append(off)
         off = np.concatenate(offs, axis=2)
@@ -216,10 +223,7 @@ class Network:
         first, second = opposite_pairs(W_1, b_1, W_2)
         flat = u.model.flat()
         low, high = flat.range()
-        with np.errstate(all="ignore"):
-            share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
-            width = np.where((low < 0) & (high > 0), -low * (high / (high - low)) + TINY, 0.0)
-            share, width = np.where(np.isfinite(width), share, 0.0), np.where(np.isfinite(width), width, np.inf)
+        share, width = relu_lines(low, high)
         share[..., first], width[..., first] = 1.0, 0.0
         share[..., second], width[..., second] = 0.0, 0.0
         half = width / 2 * UP_FEW

@@ -65,6 +65,7 @@ class AblatedLayer:
         """Refuse models whose answers vary, or whose rounding is unknown."""
         c = self.model.config
         c.require_one_length()
+        c.require_softmax("the circuit")
         if self.vocabulary is None:
             Claim(self._zero, 0.0, self.places).require_fit(self.model)
         elif c.attention == "fused":

@@ -31,6 +31,7 @@ from ...target.domain import Domain
 from ...target.target import Target
 from ..analytic.prove import box_of
 from ..bisection.prove import BranchAndBound
+from ..bisection.tangents import has_slopes
 from ..bisection.transformer import Value
 from ..decision import edge_of
 from ..slopes import slope_search, slopes_of_reading
@@ -115,6 +116,8 @@ def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domai
             found = BranchAndBound.of(model, constant, (row,), arithmetic)
             found.columns = [found.columns[column]]
             return found
+        if not has_slopes(c):
+            return f"slopes are not derived for {c.attention} attention"
         at = (row * c.features_out + column) * domain.dimension + i
         return slope_search(model, constant, [at]) if order == 1 else NO_SUM
 

@@ -22,6 +22,7 @@ MODULES = {
     "square": "steps",
     "suite": "suite",
     "train": "training",
+    "variant": "variants",
 }
 
 
