@@ -86,7 +86,11 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     """The layer of a folder with its certificate. An edited file is refused."""
     folder = Path(folder)
     require_files(folder, FILES)
-    contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
+    return certified_of({name: _read(folder / name) for name in FILES})  # once: they may be replaced meanwhile
+
+
+def certified_of(contents: dict[str, bytes]) -> Approximation | SequenceLayer:
+    """The layer of the three files of a folder (`files_of`)."""
     record = _record(contents, FILES[2])
     _verify(contents, record)
     about = _record(contents, FILES[1])
