@@ -2,7 +2,7 @@
 
 With N table entries per octave and C = (log 2)/N, n a whole number next to x/C, x = n C + r, n = N k + j, 0 ≤ j < N:
 
-    e^x = 2^k · 2^(j/N) · e^r ≈ 2^k · (T_j + T_j q),    q = r + r²(c_2 + r(c_3 + …)),    |r| ≤ R, a little above C/2
+    e^x = 2^k · 2^(j/N) · e^r ≈ 2^k · (T_j + T_j q),    q = r + r²(c_2 + c_3 r + r²(c_4 + c_5 r)),    |r| ≤ R, a little above C/2
 
 n C is taken off in two pieces. C_hi has so few bits that n C_hi is exact, and so is x − n C_hi: a multiple of the last place
 of x, or of C_hi's, and fewer than 2^p of them, p the bits of a significand. C_lo is the rest, rounded. 2^k is made of its bits.
@@ -45,7 +45,7 @@ class Format:
     unsigned: str  # a type as wide
     suffix: str
     entries: int  # N
-    degree: int  # d
+    degree: int  # d, 3 or 5
     high: float  # HIGH
 
     def rounded(self, value: arb) -> float:
@@ -82,11 +82,11 @@ class TableExp:
             "STEP_LO": self.step[1],
         }
         lines = [f"#define EXP_{name} {value.hex()}{f.suffix}" for name, value in numbers.items()]
-        horner = f"{self.coefficients[-1].hex()}{f.suffix}"
-        for c in reversed(self.coefficients[:-1]):
-            horner = f"({c.hex()}{f.suffix} + r * {horner})"
+        c = [f"{value.hex()}{f.suffix}" for value in self.coefficients]
+        pairs = [f"{even} + r * {odd}" for even, odd in zip(c[::2], c[1::2], strict=True)]  # d is odd
+        curve = pairs[0] if len(pairs) == 1 else f"{pairs[0]} + rr * ({pairs[1]})"
         body = BODY.format(
-            unsigned=f.unsigned, horner=horner, half=f"0.5{f.suffix}", entries=f.entries, bias=f.bias, mask=f.entries - 1,
+            unsigned=f.unsigned, curve=curve, half=f"0.5{f.suffix}", entries=f.entries, bias=f.bias, mask=f.entries - 1,
             shift=f.entries.bit_length() - 1, fraction=f.digits - 1, infinite=2 * f.bias + 1,
         )  # fmt: skip
         return "\n".join([*lines, "", array("EXP_TABLE", np.array(self.table), f.suffix), body])
@@ -159,7 +159,8 @@ static real table_exp(real x)
     const long n = (long)(steps + (steps < 0 ? -{half} : {half}));
     const unsigned long place = (unsigned long)(n + {entries}L * {bias}L);
     const real r = (x - (real)n * EXP_STEP_HI) - (real)n * EXP_STEP_LO;
-    const real q = r + r * r * {horner};
+    const real rr = r * r;
+    const real q = r + rr * ({curve});
     const real t = EXP_TABLE[place & {mask}];
     power.bits = ({unsigned})(place >> {shift}) << {fraction};
     return (t + t * q) * power.number;

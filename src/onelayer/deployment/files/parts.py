@@ -170,7 +170,7 @@ def evaluate_part(
             work = Streaming(_evaluator(layer, attention, remainder, device), Path(source), outside)
             if differs := [key for key, value in work.purpose.items() if purpose[key] != value]:
                 found = f"{differs[0]} {work.purpose[differs[0]]}, not {purpose[differs[0]]}"
-                return InputError("workers that are as this machine is", found, "install the same versions there")
+                return InputError("workers that are as this machine is", found, "use the same files and versions there")
             while True:
                 try:
                     counts = complete_part(Path(output), purpose) or stream(work, Path(output), signed=True)
