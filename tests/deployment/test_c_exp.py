@@ -127,6 +127,7 @@ def test_a_hundred_million_doubles(tmp_path):
     assert worst_error("float64", MANY_DOUBLES % 25_000_000, tmp_path) <= table_exp("float64").error
 
 
+@pytest.mark.one_in(2)
 @compiled
 @pytest.mark.parametrize("change", ["table", "coefficients", "step"])
 @pytest.mark.parametrize("name", ["float64", "float32"])
@@ -175,6 +176,7 @@ def undefined(path, compiler, *flags):
     return {line.split()[-1] for line in found.splitlines()}
 
 
+@pytest.mark.one_in(3)
 @compilers
 @pytest.mark.parametrize("kind", ["gates", "memory"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -87,6 +87,7 @@ def test_a_scheduler_gives_the_same_bytes(product, local, capsys):
     assert contents("there") == contents("here")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("when", [1, 5, 9, 14])
 def test_interrupted_anywhere_and_resumed(product, monkeypatch, when, capsys):
     """Also in the middle of a part; a part that was complete is not touched again."""
