@@ -347,16 +347,16 @@ class Approximation:
         outside: Outside = "allow",
         progress: Progress | None = None,
         overwrite: bool = False,
+        dask: str | None = None,
     ) -> int:
         """T at all points of a CSV, Parquet or NumPy file, written to another one in constant memory; returns their number.
 
         The output is complete or absent; `overwrite=True` replaces a file of that name.
         Call it again to resume a killed run; the output is byte-identical.
+        A folder of Parquet parts becomes another one, part by part: here, or on the Dask scheduler at the address `dask`.
         `self.fast(…).evaluate` uses another attention, or a GPU.
         """
-        from .deployment.files.streaming import evaluate_file
-
-        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite).points
+        return self.fast().evaluate(source, output, outside, progress, overwrite, dask)
 
     @known_options
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":

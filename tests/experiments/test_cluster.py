@@ -9,8 +9,9 @@ import studying
 from cluster import cluster as started_cluster
 from cluster import differences, kill_after
 from onelayer.apps.cli import main
+from onelayer.common import cluster
 from onelayer.common.errors import InputError
-from onelayer.experiments.study import Sweep, cluster
+from onelayer.experiments.study import Sweep
 from onelayer.experiments.study.store import Store
 from pages import SUPPORT, with_package
 from studying import counted, table_of

@@ -1,11 +1,15 @@
 """The machine: the CPU or a GPU that torch can use, and how many threads small work should use."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
 from .errors import InputError
+
+_shared = threading.Lock()
+_blocks: list[int] = []  # threads before the first block of `one_thread`, then a 1 for each that has not ended
 
 
 def device_of(name: str) -> torch.device:
@@ -25,13 +29,22 @@ def device_of(name: str) -> torch.device:
 
 @contextmanager
 def one_thread(when: bool = True) -> Iterator[None]:
-    """Inside the block torch runs on one thread: for small work, waking a second one costs more than it saves."""
-    before = torch.get_num_threads()
-    if not when or before == 1:
+    """Inside the block torch runs on one thread: for small work, waking a second one costs more than it saves.
+
+    The number is that of the whole process, so blocks that run side by side share it: the last to end brings the old one back.
+    """
+    if not when:
         yield
         return
-    torch.set_num_threads(1)
+    with _shared:
+        if not _blocks:
+            _blocks.append(torch.get_num_threads())
+            torch.set_num_threads(1)
+        _blocks.append(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _shared:
+            _blocks.pop()
+            if len(_blocks) == 1:
+                torch.set_num_threads(_blocks.pop())

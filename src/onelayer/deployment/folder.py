@@ -90,9 +90,14 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     folder = Path(folder)
     require_files(folder, FILES)
     contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
-    record = _record(contents, FILES[2])
-    contents |= {name: _read(folder / name) for name in PROMPT_FILES if name in record.get("sha256", {})}
-    _verify(contents, record)
+    listed = _record(contents, FILES[2]).get("sha256", {})
+    contents |= {name: _read(folder / name) for name in PROMPT_FILES if name in listed}
+    return certified_of(contents)
+
+
+def certified_of(contents: dict[str, bytes]) -> Approximation | SequenceLayer:
+    """The layer of the files of a folder (`files_of`)."""
+    record = _verified(contents)
     about = _record(contents, FILES[1])
     try:
         description = SequenceTask.from_json(about) if "longest" in about else Description.from_json(about)
@@ -156,8 +161,9 @@ def model_of(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
     return model.eval(), facts
 
 
-def _verify(contents: dict[str, bytes], record: dict[str, Any]) -> None:
-    """The digests in the record match the files and the record itself."""
+def _verified(contents: dict[str, bytes]) -> dict[str, Any]:
+    """The record of the certificate, once its digests match the files and the record itself."""
+    record = _record(contents, FILES[2])
     claimed = dict(record)
     digest = claimed.pop("digest", None)
     if record.get("schema") not in READABLE:
@@ -168,6 +174,7 @@ def _verify(contents: dict[str, bytes], record: dict[str, Any]) -> None:
     for name in contents.keys() - {FILES[2]}:
         if record.get("sha256", {}).get(name) != _digest(contents[name]):
             raise InputError(f"an untouched {name}", "its digest does not fit", "build the folder again")
+    return record
 
 
 def _read(path: Path) -> bytes:

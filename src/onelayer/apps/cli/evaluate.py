@@ -38,11 +38,19 @@ def evaluate(
     ] = given.Outside.allow,
     source: Annotated[
         str | None,
-        typer.Option("--input", metavar="FILE", help="Points: CSV, .parquet or .npy; columns are matched by name."),
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="Points: CSV, .parquet or .npy, or a folder of .parquet parts; columns are matched by name.",
+        ),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Where to write points and values; a killed run resumes."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Evaluate the parts of a folder on this Dask scheduler."),
     ] = None,
     attention: Annotated[
         given.Attention,
@@ -65,6 +73,8 @@ def evaluate(
         raise InputError("--explain at one point", "--input", "give the point as numbers")
     if output is not None and source is None:
         raise InputError("--output together with --input", "no --input", "leave --output out, or name a file")
+    if dask is not None and output is None:
+        raise InputError("--dask with --input and --output", "no --output", "name two folders, or leave --dask out")
     point = [given.number(text, "the point") for text in numbers or []]
     from ...deployment.folder import load_approximation, load_certified
     from ...sequence_layer import SequenceLayer
@@ -74,7 +84,9 @@ def evaluate(
         return _sequence(layer, point, json)
     fast = (layer or load_approximation(folder)).fast(attention.value, remainder, device)
     if source is not None:
-        return _file(fast, Path(source), Path(output) if output is not None else None, outside, json, force)
+        if output is None:
+            return _printed(fast, Path(source), outside, json)
+        return _file(fast, Path(source), Path(output), outside, json, force, dask)
     return _point(fast, point, outside, explain, json)
 
 
@@ -131,20 +143,28 @@ def _sequence(layer: "SequenceLayer", sequence: list[float], json: bool) -> int:
     return 0
 
 
-def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool, force: bool) -> int:
-    """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
+def _printed(fast: "Evaluator", source: Path, outside: given.Outside, json: bool) -> int:
+    """Evaluate all points of a file; print them as CSV or JSON."""
     from ...deployment.files.formats import kind_of
-    from ...deployment.files.streaming import Streaming, added_names, evaluate_file
+    from ...deployment.files.streaming import Streaming
 
-    if output is None:
-        if kind_of(source) != "CSV" and not json:
-            asked = f"--output for the values of a {kind_of(source)} file"
-            raise InputError(asked, "none", f"name one, such as out{source.suffix}")
-        _note_uncovered(fast, _print(Streaming(fast, source, outside.value), json))
-        return 0
+    if source.is_dir() or (kind_of(source) != "CSV" and not json):
+        kind = "a folder of parts" if source.is_dir() else f"a {kind_of(source)} file"
+        raise InputError(f"--output for the values of {kind}", "none", f"name one, such as out{source.suffix}")
+    _note_uncovered(fast, _print(Streaming(fast, source, outside.value), json))
+    return 0
+
+
+def _file(
+    fast: "Evaluator", source: Path, output: Path, outside: given.Outside, json: bool, force: bool, dask: str | None
+) -> int:
+    """Evaluate all points of a file or folder and write them to another."""
+    from ...deployment.files.parts import evaluate_points
+    from ...deployment.files.streaming import added_names
+
     try:
         with progress_bar(not json) as progress:
-            counts = evaluate_file(fast, source, output, outside.value, progress, _note, overwrite=force)
+            counts = evaluate_points(fast, source, output, outside.value, progress, _note, force, dask)
     except KeyboardInterrupt as stop:
         raise Stopped(*stop.args) from None
     if json:

@@ -27,6 +27,11 @@ class NormPosition(StrEnum):
     pre = "pre"
 
 
+class CExponential(StrEnum):
+    libm = "libm"
+    table = "table"
+
+
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
@@ -42,6 +47,10 @@ def export(
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")
+    ] = None,
+    exp: Annotated[
+        CExponential | None,
+        typer.Option(help="Exponential (c): the C library's, the default, or one in the file with a proved error."),
     ] = None,
     points: Annotated[int, typer.Option(help="Random points at which the export is compared with our layer.")] = 10_000,
     data: Annotated[
@@ -65,7 +74,7 @@ def export(
 
     found = ol.export(
         folder, out, to=to.value, dtype=dtype.value if dtype else None, norm=norm.value if norm else None,
-        points=points, data=samples_beside(folder, data), against=against, overwrite=force,
+        exp=exp.value if exp else None, points=points, data=samples_beside(folder, data), against=against, overwrite=force,
     )  # fmt: skip
     if json:
         print_json(found.as_json())

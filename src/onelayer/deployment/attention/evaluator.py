@@ -72,11 +72,12 @@ class Evaluator:
         outside: Outside = "allow",
         progress: Progress | None = None,
         overwrite: bool = False,
+        dask: str | None = None,
     ) -> int:
-        """All points of a file, in constant memory, as `Approximation.evaluate` does."""
-        from ..files.streaming import evaluate_file
+        """All points of a file or of a folder of parts, in constant memory, as `Approximation.evaluate` does."""
+        from ..files.parts import evaluate_points
 
-        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite).points
+        return evaluate_points(self, Path(source), Path(output), outside, progress, None, overwrite, dask).points
 
     def values(self, x: Tensor) -> Tensor:
         """[batch, outputs] for points [batch, D]."""

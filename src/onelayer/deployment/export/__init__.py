@@ -15,7 +15,7 @@ where one is proved (`docs/run/export.md`).
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...approximation import Approximation
 from ...common.checks import known_options, require_choice, require_seed, require_whole
@@ -25,6 +25,7 @@ from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_approximation, load_certified
 from . import c, coq, hf, onnx, onnx_lengths, torch, transformer_lens, vnnlib
+from .c_exp import Exponential
 from .coq.samples import Pair
 from .place import require_place, write
 from .sequence_subject import sequence_subject_of
@@ -100,6 +101,7 @@ def export(
     to: Format,
     dtype: Literal["float64", "float32"] | None = None,
     norm: torch.Norm | None = None,
+    exp: Exponential | None = None,
     points: int = 10_000,
     seed: int = 0,
     data: Pair | None = None,
@@ -109,7 +111,8 @@ def export(
     """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.
 
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
-    sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
+    sublayers ("post", the default) or before them ("pre"). `exp` is for `to="c"`: that of the C library ("libm", the default), or
+    one in the file, whose error is proved ("table"). `data` is for `to="coq"` and a layer that stores samples: these
     samples, (X, Y). `against` is for `to="vnnlib"`: another layer on the same domain; the questions are then how far the two
     are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer for sequences of any length is
     written as ONNX, with masks, or for Hugging Face or TransformerLens.
@@ -117,6 +120,8 @@ def export(
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
+    if exp not in (None, *get_args(Exponential)) or (exp is not None and to != "c"):
+        raise InputError("exp, libm or table, for to='c' alone", f"exp={exp!r}, to={to!r}", "leave `exp` out")
     if data is not None and to != "coq":
         raise InputError("data for to='coq' alone", f"to={to!r}", "leave `data` out")
     if (to == "vnnlib" and dtype == "float32") or (to != "vnnlib" and against is not None):
@@ -137,11 +142,13 @@ def export(
             made = hf.make(subject, points, seed)
         case "torch":
             made = torch.make(subject, subject.points(points, seed), norm)
+        case "c":
+            made = c.make(subject, subject.points(points, seed), exp or "libm")
         case "vnnlib":
             beside = None if other is None else subject_of(other, "float64")
             made = vnnlib.make(subject, subject.points(points, seed), beside)
         case _:
-            make = {"onnx": onnx.make, "c": c.make, "transformer_lens": transformer_lens.make}[to]
+            make = {"onnx": onnx.make, "transformer_lens": transformer_lens.make}[to]
             made = make(subject, subject.points(points, seed))
     write(place, made.files)
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)

@@ -1,4 +1,4 @@
-"""C: one file of C99 that needs only math.h, with the weights as hexadecimal floats, which are exact.
+"""C: one file of C99 that needs only math.h, or not even that (`c_exp`), with the weights as hexadecimal floats, which are exact.
 
 A constructed layer is written as the sum of softmax averages that its weights amount to (`c_form`), any other layer step by step
 (`c_layer`). If there is a C compiler, the file is compiled and run before it is written; if it is a sum of softmax averages, its
@@ -15,6 +15,7 @@ import numpy as np
 from ...common.errors import InputError
 from ...common.numbers import at_most
 from . import c_form, c_layer
+from .c_exp import Exponential, TableExp, table_exp
 from .subject import Bound, Made, Measured, Subject
 
 UP = 1 + 1e-15  # the rounding of one sum
@@ -25,12 +26,17 @@ NUMBERS = {
 }
 
 
-def make(subject: Subject, x: np.ndarray) -> Made:
+def make(subject: Subject, x: np.ndarray, exp: Exponential = "libm") -> Made:
     """The file, and the comparison at the points x if there is a compiler."""
     if subject.model.parameter_count > MOST_NUMBERS:
         found = f"{subject.model.parameter_count:,} numbers"
         raise InputError(f"a layer of at most {MOST_NUMBERS:,} numbers, as C source", found, "export it as onnx")
     reading = c_form.reading_of(subject)
+    own = table_exp(subject.arithmetic.name) if exp == "table" else None
+    config = subject.model.config
+    if own is not None and reading is None and (config.norm != "none" or config.activation == "gelu"):
+        found = "LayerNorm, which needs sqrt" if config.norm != "none" else "GELU, which needs erf"
+        raise InputError("a layer that needs no function but exp, for exp='table'", found, "use exp='libm'")
     body = c_layer.source(subject) if reading is None else c_form.source(subject, reading)
     bound = None if reading is None else c_form.rounding(subject, reading)
     slopes = None
@@ -40,12 +46,13 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     measured: Measured | None = None
     notes: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
-        program = _compiled(_file(subject, body, None, bound, slopes), Path(folder))
+        program = _compiled(_file(subject, body, None, bound, slopes, own), Path(folder))
         if program is None:
             notes = ("no C compiler works here: not compiled, not measured",)
         else:
             measured = subject.measure(lambda points: _answers(program, points, subject), x)
-    return Made({"onelayer.c": _file(subject, body, measured, bound, slopes).encode()}, measured, bound, notes)
+    text = _file(subject, body, measured, bound, slopes, own)
+    return Made({"onelayer.c": text.encode()}, measured, bound, notes)
 
 
 def _compiled(text: str, folder: Path) -> Path | None:
@@ -66,7 +73,12 @@ def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
 
 
 def _file(
-    subject: Subject, body: str, measured: Measured | None, bound: Bound | None, slopes: float | None = None
+    subject: Subject,
+    body: str,
+    measured: Measured | None,
+    bound: Bound | None,
+    slopes: float | None,
+    own: TableExp | None,
 ) -> str:
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
@@ -82,16 +94,23 @@ def _file(
         if c.slope is not None and c.verdict == "CERTIFIED":
             total = at_most((c.slope.bound + slopes) * UP)
             about["slopes"] += f", and within {total} of those of f, by the certificate"
+    a = subject.arithmetic
+    if own is not None:
+        if own.error > a.exp_error:
+            raise AssertionError("the exponential is worse than certificates assume")
+        ulps = at_most(own.error / (2 * a.u), 3)
+        about["exp"] = f"within {ulps} units in the last place (proved; bounds assume {a.exp_ulps:g}), no libm"
     lines = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
     sizes: dict[str, int | str] = {"inputs": subject.dimension, "outputs": subject.outputs}
     gradient = "onelayer_gradient(" in body
     sizes |= {"gradient": GRADIENT if gradient else "", "declared": DECLARED if gradient else ""}
     main = ASKED if gradient else ANSWERED
-    return (
-        HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name])
-        + body
-        + FOOTER.replace("@main@\n", main)
-    )
+    numbers = NUMBERS[a.name]
+    functions = LIBM.format(**numbers) if own is None else "#define EXP table_exp\n"
+    header, link, lib = ("stdint", "", "") if own is not None else ("math", ": link with -lm", " -lm")
+    kinds = {"header": header, "link": link, "lib": lib, "functions": functions}
+    source = "" if own is None else own.source() + "\n"
+    return HEADER.format(about=lines, **sizes, **numbers, **kinds) + source + body + FOOTER.replace("@main@\n", main)
 
 
 def _commented(text: str) -> str:
@@ -105,18 +124,15 @@ HEADER = """/* A single-layer Transformer.
 {about}
 
    onelayer(x, y) evaluates one point, onelayer_batch(count, x, y) several; numbers are in row order.{gradient}
-   cc -std=c99 -O2 -c onelayer.c                           for use in a program: link with -lm
-   cc -std=c99 -O2 -DONELAYER_MAIN onelayer.c -lm -o run   ./run reads points from stdin and prints the answers
+   cc -std=c99 -O2 -c onelayer.c                           for use in a program{link}
+   cc -std=c99 -O2 -DONELAYER_MAIN onelayer.c{lib} -o run   ./run reads points from stdin and prints the answers
    Do not use -ffast-math. */
 
-#include <math.h>
+#include <{header}.h>
 #include <stddef.h>
 
 typedef {real} real;
-#define EXP exp{suffix}
-#define SQRT sqrt{suffix}
-#define ERF erf{suffix}
-#define INPUTS {inputs}
+{functions}#define INPUTS {inputs}
 #define OUTPUTS {outputs}
 #define SCAN "{scan}"
 #define SHOW "{show}"
@@ -124,6 +140,10 @@ typedef {real} real;
 void onelayer(const real *x, real *y);
 void onelayer_batch(size_t count, const real *x, real *y);
 {declared}
+"""
+LIBM = """#define EXP exp{suffix}
+#define SQRT sqrt{suffix}
+#define ERF erf{suffix}
 """
 GRADIENT = """
    onelayer_gradient(x, dy) gives all slopes at one point: of output o along x[i] in dy[o * INPUTS + i]."""

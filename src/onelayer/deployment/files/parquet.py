@@ -4,6 +4,7 @@ Row groups may be of any size: columns are read through a buffer, never whole, a
 neither the values nor the row groups written depend on the row groups of the input.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ import numpy as np
 from ...common.errors import InputError
 from .batch import AddedColumns, Batch, require_finite
 from .cells import listed, require_names
+from .partial import Purpose
 
 BUFFER = 2**20  # bytes of a column read at a time
+SIGNATURE = b"onelayer"  # key of the metadata that says what the values of a file are
 
 
 class ParquetPoints:
@@ -51,13 +54,15 @@ class ParquetPoints:
             yield require_finite(self.path.name, self.names, Batch(x, skip, (skip + len(x)) / self.count))
             skip += len(x)
 
-    def write(self, stream: Any, added: AddedColumns, rows: int) -> Iterator[float]:
+    def write(self, stream: Any, added: AddedColumns, rows: int, signature: Purpose | None = None) -> Iterator[float]:
         import pyarrow
         from pyarrow import parquet
 
         schema = self.schema
         for name, dtype in zip(added.names, added.dtypes, strict=True):
             schema = schema.append(pyarrow.field(name, pyarrow.from_numpy_dtype(dtype)))
+        if signature is not None:
+            schema = schema.with_metadata({**(schema.metadata or {}), SIGNATURE: json.dumps(signature, sort_keys=True)})
         written = 0
         with parquet.ParquetWriter(stream, schema, use_dictionary=self._repetitive()) as writer:
             for table, columns in zip(self._tables(rows, 0, None), added.batches, strict=True):
@@ -96,6 +101,19 @@ class ParquetPoints:
                     number -= rows
         if number:
             yield pyarrow.Table.from_batches(held)
+
+
+def signature_of(path: Path) -> tuple[Purpose, int] | None:
+    """(signature, number of rows) of a file that was written with one; None of any other file."""
+    require_pyarrow()
+    from pyarrow import ArrowException, parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            found = json.loads((file.schema_arrow.metadata or {}).get(SIGNATURE, b"null"))
+            return (found, file.metadata.num_rows) if isinstance(found, dict) else None
+    except (ArrowException, OSError, ValueError):
+        return None
 
 
 def require_pyarrow() -> None:

@@ -23,6 +23,10 @@ from ...common.errors import InputError
 Purpose = dict[str, str | int]
 
 
+class InUse(InputError):
+    """Another run writes the same output."""
+
+
 class Counts(NamedTuple):
     """How many points a file has, and of how many of them the certificate does not speak."""
 
@@ -44,9 +48,14 @@ class PartialValues:
         folder.mkdir(exist_ok=True)
         self._journal = (folder / "journal").open("a+b")
         self._numbers = (folder / "values").open("a+b")
-        if not _lock(self._journal.fileno()):
+        try:
+            free = _lock(self._journal.fileno())
+        except InputError:
             self.close()
-            raise InputError("an output that no other run writes", f"{folder.name} in use", "wait for the other run")
+            raise
+        if not free:
+            self.close()
+            raise InUse("an output that no other run writes", f"{folder.name} in use", "wait for the other run")
         self.differs = self._recover()
 
     def append(self, y: Shaped[np.ndarray, "point out"], uncovered: int) -> None:
@@ -148,6 +157,9 @@ def _lock(file: int) -> bool:
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError as error:
+        asked = "a folder to write in whose file system has locks"
+        raise InputError(asked, f"{error.strerror}", "choose another folder") from None
     return True

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +32,8 @@ from ..attention.evaluator import Evaluator
 from .batch import AddedColumns, Batch
 from .formats import kind_of, point_file
 from .npy import NumpyPoints, write_array
-from .partial import Counts, PartialValues, Purpose
+from .parquet import ParquetPoints
+from .partial import Counts, InUse, PartialValues, Purpose
 
 CELLS = 2**18  # in a batch, columns of file and layer together: 2 MB as numbers, about 40 MB as CSV text
 ENDS = 2**20  # bytes compared at each end of a file
@@ -54,7 +55,17 @@ def evaluate_file(
     On an interrupt the current batch is finished, and KeyboardInterrupt says how many points are done.
     """
     _require_output(source, output, overwrite)
-    work = Streaming(evaluator, source, outside)
+    return stream(Streaming(evaluator, source, outside), output, progress, notify)
+
+
+def stream(
+    work: "Streaming",
+    output: Path,
+    progress: Progress | None = None,
+    notify: Callable[[str], None] | None = None,
+    signed: bool = False,
+) -> Counts:
+    """Do the work, or resume it, and write its output; `signed` if the output's metadata are to say what it is."""
     with (
         PartialValues(_folder(output), work.purpose, work.dtype, work.outputs) as values,
         DeferredInterrupt() as interrupted,
@@ -70,7 +81,7 @@ def evaluate_file(
             notify(_resumption(values))
         try:
             work.evaluate(values, step)
-            work.write(values, output, step)
+            work.write(values, output, step, signed)
         except BaseException as error:
             if isinstance(error, InputError) or not values.points:  # nothing to resume
                 values.remove()
@@ -79,6 +90,13 @@ def evaluate_file(
             raise
         values.remove()
     return values.counts
+
+
+def clear(output: Path) -> None:
+    """Remove what a run left that was killed right after its output was complete."""
+    if _folder(output).is_dir():
+        with suppress(InUse), PartialValues(_folder(output), {}, np.dtype("float64"), 1) as values:
+            values.remove()
 
 
 class Streaming:
@@ -125,13 +143,13 @@ class Streaming:
             values.append(self.values_at(batch.x), int((~self.covered(batch.x)).sum()))
             step(f"{values.points:,} points", batch.fraction)
 
-    def write(self, values: PartialValues, output: Path, step: Progress) -> None:
+    def write(self, values: PartialValues, output: Path, step: Progress, signed: bool = False) -> None:
         """Write points and values as the output, in one piece."""
         fresh, kind = values.folder / "whole", kind_of(output)
         text: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if kind == "CSV" else {}
         try:
             with fresh.open("w" if kind == "CSV" else "wb", **text) as stream:
-                for fraction in self.write_to(values, stream, alone=kind == "NumPy"):
+                for fraction in self.write_to(values, stream, kind == "NumPy", signed):
                     step(f"writing {output.name}", fraction)
         except ValueError:  # rows that do not fit: the file has changed
             self._require_unchanged(values)
@@ -141,7 +159,9 @@ class Streaming:
             shutil.copymode(output, fresh)
         os.replace(fresh, output)
 
-    def write_to(self, values: PartialValues, stream: Any, alone: bool = False) -> Iterator[float]:
+    def write_to(
+        self, values: PartialValues, stream: Any, alone: bool = False, signed: bool = False
+    ) -> Iterator[float]:
         """Write points and values, or the values `alone` as an array, yielding the fraction done."""
         a = self.approximation
         if alone or isinstance(self.file, NumpyPoints):
@@ -149,6 +169,8 @@ class Streaming:
             return write_array(stream, values.batches(), self.dtype, shape)
         none = added_columns(a, np.zeros((0, self.outputs), self.dtype))
         added = AddedColumns(tuple(self.names), tuple(column.dtype for column in none), self.columns(values))
+        if signed and isinstance(self.file, ParquetPoints):
+            return self.file.write(stream, added, self.rows, {**values.purpose, "uncovered": values.uncovered})
         return self.file.write(stream, added, self.rows)
 
     def columns(self, values: PartialValues) -> Iterator[list[np.ndarray]]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from ...common.checks import known_options, require_whole
 from ...common.progress import Progress
 from ...training.recipe import LARGEST_COUNT
-from .cluster import cluster_outcomes
 from .result import Study
-from .run import ProgressCounter, local_outcomes, workers_of
+from .run import ProgressCounter, cluster_outcomes, local_outcomes, workers_of
 from .store import POINTS, Store, require_no_other
 from .sweep import Sweep, sweep_of
 

@@ -1,8 +1,9 @@
-"""Local runs: the points of a sweep, measured in parallel processes of this machine.
+"""The points of a sweep, measured in parallel processes of this machine or on a Dask cluster.
 
 Processes are joblib's (loky), with one thread each; a single worker is this process itself. They end when the process that
 started them ends. If one dies, the points that were running are measured again, one at a time, to find out which one killed
-it; that one is recorded as failed.
+it; that one is recorded as failed. On a cluster a point that kills several workers is. Outcomes come back to this process, which
+alone writes the store; a point is stored once.
 """
 
 import os
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from ...common.checks import require_whole
+from ...common.cluster import LostCall, cluster_results
 from ...common.interrupts import immediate_interrupt
 from ...common.progress import Progress
 from ...common.table import duration
@@ -59,6 +61,14 @@ def workers_of(given: int | None) -> int:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     require_whole("workers", given, 1, MOST_WORKERS)
     return given
+
+
+def cluster_outcomes(address: str, tasks: Sequence[Task]) -> Outcomes:
+    """(point, outcome), in the order in which they finish on an existing Dask scheduler."""
+    by_key = {task.key: task for task in tasks}
+    calls = {key: (task.measure.function, task.point) for key, task in by_key.items()}
+    for key, found in cluster_results(address, measure_point, calls):
+        yield by_key[key], Outcome("failed", {}, found.why, 0.0, {}) if isinstance(found, LostCall) else found
 
 
 def local_outcomes(tasks: Sequence[Task], workers: int) -> Outcomes:
