@@ -18,7 +18,7 @@ from .construction import TARGET_AXES, target_at
 from .registry import Point, Result, measure
 
 D_MODEL = 2
-STATIONARY = 1e-10  # largest norm of a gradient that counts as 0
+STATIONARY = 1e-9  # largest norm of a gradient that counts as 0
 ENOUGH = 1e-12  # norm of a gradient at which steps end
 FLAT = 1e-9  # share of the largest eigenvalue: one that is smaller counts as 0
 PUSH = 1e-2  # how far a saddle point is left along its steepest way down
