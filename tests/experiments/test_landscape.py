@@ -18,7 +18,7 @@ def test_a_local_minimum_that_is_not_the_best():
 
 
 def test_a_saddle_point_is_left_downhill():
-    found = landscape.landscape(POINT | {"way": "root", "seed": 0})
+    found = landscape.landscape(POINT | {"way": "root", "seed": 5})
     assert found["kind"] == "saddle point"
     assert found["gradient"] < 1e-10
     assert found["negative"] > 0 > found["smallest"]

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from ....approximation import Approximation
+from ....model.transformer import SingleLayerTransformer
 from ....pipeline import build
 from ....proof.circuit.truncation import truncated
 from ....target.points import fitting_points
@@ -49,8 +50,8 @@ def _layer(formula: str, domain: str, way: str, tolerance: float, steps: int, se
     return train(target, tolerance=tolerance, steps=steps, seed=seed, dtype="float64", **size)  # type: ignore[arg-type]
 
 
-def _answers(model: torch.nn.Module, places: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+def _answers(model: SingleLayerTransformer, places: tuple[int, ...], x: np.ndarray) -> np.ndarray:
     c = model.config
     with torch.no_grad():
-        rows = model(torch.from_numpy(x).reshape(-1, c.tokens, c.features_in))  # type: ignore[union-attr]
+        rows = model(torch.from_numpy(x).reshape(-1, c.tokens, c.features_in))
     return np.asarray(rows[:, list(places)].flatten(1).numpy())
