@@ -24,7 +24,7 @@ from page import DOCS, options, page_of, placed
 PAGE = page_of("study.md")
 STUDIES = (
     "epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions",
-    "context", "classes", "steps", "generalisation", "variants",
+    "context", "classes", "steps", "generalisation", "variants", "rank", "landscape", "polishing",
 )  # fmt: skip
 LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 

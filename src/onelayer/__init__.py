@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .pipeline import certify as certify
+    from .pipeline import norm as norm
     from .pipeline import prove as prove
     from .pipeline import supremum as supremum
     from .sequence_layer import SequenceLayer as SequenceLayer
@@ -64,6 +65,7 @@ _HOME = {
     "language": "construction.language",
     "load": "deployment.folder",
     "memorize": "construction.memorize",
+    "norm": "pipeline",
     "plan": "construction.plan",
     "plot": "views.plot",
     "prompt": "construction.prompts.construction",

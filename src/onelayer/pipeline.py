@@ -3,6 +3,7 @@
 target → request → layer (heads and values) → model (weights) → certificate → approximation
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from .common.budget import Budget
 from .common.checks import is_number, known_options, require_flag, require_seconds, require_seed
 from .common.errors import InputError
 from .common.machine import device_of
+from .common.numbers import counted
 from .common.progress import Progress
 from .construction.leaning import attempts, statements_of, time_to_judge
 from .construction.menu import Construction, Method
@@ -32,10 +34,11 @@ from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence, PropertyRecord
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
+from .proof.norms import norm_of
 from .proof.properties.judge import Judgement, judge
 from .proof.properties.real_function import layer_function
 from .proof.slopes import require_slopes
-from .proof.supremum import layer_and_target, supremum_of, two_formulas
+from .proof.supremum import Pair, layer_and_target, supremum_of, two_formulas
 from .proof.two_sided import Supremum
 from .target.difference import difference
 from .target.domain import Sides
@@ -246,19 +249,73 @@ def supremum(
     boxes are used up, with what was proved so far; `reached` says which. For a layer the lower end is about the real function
     of the stored weights, and the upper end holds for the computed answers as well.
     """
+    require_accuracy(seconds, accuracy, boxes)
+    require_seed(seed)
+    budget = Budget(seconds, boxes)
+    pair = compared(T, f, domain, within, places, seed, budget)
+    return supremum_of(pair, float(accuracy), budget, seed, progress)
+
+
+@known_options
+def norm(
+    T: SingleLayerTransformer | Approximation | Target | str,
+    f: Target | str | None = None,
+    domain: Sides | None = None,
+    *,
+    p: float = 2,
+    weight: str | None = None,
+    accuracy: float = 0.01,
+    places: tuple[int, ...] | None = None,
+    seconds: float = PROOF_SECONDS,
+    boxes: int = 200_000,
+    progress: Progress | None = None,
+) -> Supremum:
+    """[lower, upper] around the norm of (T − f)/w over a box, both ends proved.
+
+    `p=2` is the root mean square over the box and all outputs, `p=math.inf` the supremum. `weight` is w as a formula in the
+    same variables, positive on the box; without it w = 1, and for `p=math.inf` `supremum` is then quicker. T, f and the rest are
+    as for `supremum`. A jump of f counts as it is, whatever the margin of the target: in the mean it is harmless.
+    """
+    require_accuracy(seconds, accuracy, boxes)
+    if not (is_number(p) and p in (2, math.inf)):
+        raise InputError("`p`, 2 or math.inf", f"{p!r}", "choose the root mean square (2) or the supremum")
+    budget = Budget(seconds, boxes)
+    pair = compared(T, f, domain, None, places, 0, budget)
+    f = pair.target
+    w = None if weight is None else Target(weight, f.domain)
+    if w is not None and w.outputs != 1:
+        raise InputError("a weight with one output", counted(w.outputs, "output"), "give one formula, such as 1 + x1")
+    name = "Root mean square" if p == 2 else "Supremum"
+    unknown = Supremum(
+        0.0, math.inf, None, float(accuracy), "none", 0, str(f.domain), pair.compared, pair.assumptions, name, weight or ""
+    )  # fmt: skip
+    assert pair.search is not None
+    return norm_of(pair.search(), unknown, float(p), w, budget, progress)
+
+
+def require_accuracy(seconds: float, accuracy: float, boxes: int) -> None:
     require_seconds(seconds, "the proof", finite=False)
     if not (is_number(accuracy) and 0 < accuracy < 1e6):
         raise InputError("`accuracy`, a share above 0 and below 1e6", f"{accuracy!r}", "give for instance 0.01 for 1%")
-    require_seed(seed)
     require_boxes(boxes)
-    budget = Budget(seconds, boxes)
+
+
+def compared(
+    T: SingleLayerTransformer | Approximation | Target | str,
+    f: Target | str | None,
+    domain: Sides | None,
+    within: str | None,
+    places: tuple[int, ...] | None,
+    seed: int,
+    budget: Budget,
+) -> Pair:
+    """T and f as they are given to `supremum` and `norm`."""
     if isinstance(T, str | Target):
         if not isinstance(f, str | Target):
             found = "nothing" if f is None else type(f).__name__
             raise InputError("a formula, or a Target, to compare with", found, 'pass two, such as "sin(x)" and "x"')
         texts = (T if isinstance(T, str) else T.text, f if isinstance(f, str) else f.text)
-        pair = two_formulas(*difference(T, f, domain, within), texts)
-        return supremum_of(pair, float(accuracy), budget, seed, progress)
+        return two_formulas(*difference(T, f, domain, within), texts)
     if isinstance(T, Approximation):
         places = T.facts.places if places is None else places
         f = T.target if f is None else f
@@ -280,8 +337,7 @@ def supremum(
     elif domain is not None or within is not None:
         raise InputError("a Target alone", "a Target and a domain beside it", "give the domain to Target(…)")
     claim = claim_about(T, f, 1.0, places, seed)
-    pair = layer_and_target(T, claim.target, claim.places, budget)
-    return supremum_of(pair, float(accuracy), budget, seed, progress)
+    return layer_and_target(T, claim.target, claim.places, budget)
 
 
 @known_options

@@ -32,6 +32,7 @@ def test_public_names():
         "language",
         "load",
         "memorize",
+        "norm",
         "plan",
         "plot",
         "prompt",

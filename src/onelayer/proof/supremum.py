@@ -28,7 +28,7 @@ from ..target.target import Target
 from .analytic import prove as analytic
 from .ascent import POLISHED
 from .attained import Attained, InBalls, attained, real_function
-from .bisection.prove import MOST_COORDINATES, BranchAndBound, proof_by
+from .bisection.prove import MOST_COORDINATES, BranchAndBound, assumptions_of, proof_by
 from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
@@ -66,10 +66,13 @@ class Pair:
     places: tuple[int, ...] = (0,)
     dtype: type[np.floating] = np.float64
     size: float = 0.0  # about max |T| and max |f|: what rounding is relative to
+    search: Callable[[], BranchAndBound] | None = None  # T − f on boxes, for other norms …
+    assumptions: tuple[str, ...] = ()  # … and what that rests on
 
 
 def layer_and_target(model: SingleLayerTransformer, target: Target, places: tuple[int, ...], budget: Budget) -> Pair:
     """A model and a target. The upper bound holds for the computed answers too: their rounding is part of it."""
+    arithmetic = arithmetic_of(model.W_E.dtype)
     return Pair(
         target,
         answer_of(model, places, budget if target.data is None else Budget(math.inf)),
@@ -78,8 +81,10 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
         (LAYER, target.text),
         places,
-        np.float32 if arithmetic_of(model.W_E.dtype) is FLOAT32 else np.float64,
+        np.float32 if arithmetic is FLOAT32 else np.float64,
         float(np.abs(target.centre).max()),
+        lambda: BranchAndBound.of(model, target, places, arithmetic),
+        (*assumptions_of(model, target, arithmetic), *target.caveats),
     )
 
 
@@ -95,12 +100,13 @@ def two_formulas(apart: Target, both: Target, compared: tuple[str, str]) -> Pair
     def nothing(space: Space) -> Value:
         return Value(space.constant(np.zeros((space.boxes, m))), np.zeros((space.boxes, m)))
 
+    def search() -> BranchAndBound:
+        return BranchAndBound(nothing, apart, range(m), m)
+
     def prove(method: Method, claim: Claim, observed: float, budget: Budget) -> Proof | None:
         if method == "bisect":
-            search = BranchAndBound(nothing, apart, range(m), m)
-            return (
-                proof_by(search, claim, observed, budget, assumptions) if apart.dimension <= MOST_COORDINATES else None
-            )
+            few = apart.dimension <= MOST_COORDINATES
+            return proof_by(search(), claim, observed, budget, assumptions) if few else None
         found = analytic.prove(zero, frame_of(apart.domain), claim, budget, deployed=np.zeros(m))
         return None if found is None else replace(found, assumptions=assumptions)
 
@@ -112,6 +118,8 @@ def two_formulas(apart: Target, both: Target, compared: tuple[str, str]) -> Pair
         prove,
         compared,
         size=float(np.nanmax(np.where(np.isfinite(sizes), sizes, 0.0))),
+        search=search,
+        assumptions=(*assumptions, *apart.caveats),
     )
 
 

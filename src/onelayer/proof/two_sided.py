@@ -1,4 +1,4 @@
-"""What is known of sup |T − f|: both ends, where the lower one is attained, and how it is said."""
+"""What is known of sup |T − f|, or another norm: both ends, where the lower one is attained, and how it is said."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ DIGITS = 6  # that are printed, or more where the two ends are closer than that
 
 @dataclass(frozen=True)
 class Supremum:
-    """lower ≤ sup |T − f| ≤ upper, both proved; at the point |T − f| ≥ lower. upper is ∞ where nothing was proved.
+    """lower ≤ sup |T − f| ≤ upper, or another norm, both proved; at the point, if there is one, |T − f| ≥ lower. upper is ∞
+    where nothing was proved.
 
     `compared` names the two: the layer and its target, or two formulas as they were given.
     """
@@ -27,6 +28,8 @@ class Supremum:
     domain: str
     compared: tuple[str, str]
     assumptions: tuple[str, ...] = ()
+    norm: str = "Supremum"  # of |T − f|; or the "Root mean square"
+    weight: str = ""  # w, where the two ends are those of |T − f|/w
 
     @property
     def reached(self) -> bool:
@@ -49,13 +52,14 @@ class Supremum:
         rows: list[tuple[object, ...]] = [
             (first, self.compared[0]),
             (second, self.compared[1]),
+            *([("w", self.weight)] if self.weight else []),
             ("domain", self.domain),
             ("at least (proved)", low if self.lower else f"0: {first} and {second} were not told apart"),
             ("at most (proved)", f"{high}{share}"),
             *([] if self.reached else [("accuracy", f"{100 * self.accuracy:.4g}% was asked for and not reached")]),
             *(("assumes", a) for a in self.assumptions),
         ]
-        return Table(f"Supremum of |{first} − {second}|", ("", "value"), rows)
+        return Table(f"{self.norm} of |{first} − {second}|{'/w' if self.weight else ''}", ("", "value"), rows)
 
     def __str__(self) -> str:
         return str(self.table())

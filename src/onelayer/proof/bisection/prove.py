@@ -12,7 +12,7 @@ are proved to lie on different sides: they belong to the surroundings of every x
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 import numpy as np
@@ -26,7 +26,7 @@ from ...formula.float_bounds import ULPS
 from ...formula.rewriting import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
-from ...formula.taylor.series import Space
+from ...formula.taylor.series import Space, Taylor
 from ...formula.tree import Where, postorder, variables
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.transformer import SingleLayerTransformer
@@ -54,7 +54,10 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
-    return proof_by(search, claim, observed, budget or Budget(), assumptions_of(model, target, arithmetic))
+    assumptions = assumptions_of(model, target, arithmetic)
+    if target.leaves_points_out:
+        assumptions += (f"points within {exact(target.margin)} of a jump of `where` are left out",)
+    return proof_by(search, claim, observed, budget or Budget(), assumptions)
 
 
 def proof_by(
@@ -91,6 +94,7 @@ def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
 
 
 def assumptions_of(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
+    """What bounds on boxes rest on."""
     assumed = [
         *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
@@ -106,8 +110,6 @@ def assumptions_of(model: SingleLayerTransformer, target: Target, arithmetic: Ar
         assumed.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
         values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
         assumed.append(f"the {values} are within {exact(target.evaluation_error)} of f (declared)")
-    if target.leaves_points_out:
-        assumed.append(f"points within {exact(target.margin)} of a jump of `where` are left out")
     return tuple(assumed)
 
 
@@ -185,11 +187,16 @@ class BranchAndBound:
         if not len(lower):
             return Frontier(lower, upper, inherited, np.zeros(0, int))
         space = Space(lower, upper)
+        bound, behind = np.zeros(len(lower)), np.zeros((space.dimension, len(lower)))
+        for g, size, _ in self.differences(space):
+            bound, behind = np.maximum(bound, size), np.maximum(behind, smear(g))
+        return Frontier(lower, upper, np.minimum(bound, inherited), self.cut_axis(space, behind))
+
+    def differences(self, space: Space) -> Iterator[tuple[Taylor, np.ndarray, np.ndarray]]:
+        """For every output: T − f on the boxes, a bound on its size for the computed T too, and how far that T may be off."""
         outputs = self._target_on(space)
         first = len(space.kinks)
         answer = self.network(space)
-        bound = np.zeros(len(lower))
-        behind = np.zeros((space.dimension, len(lower)))
         for column, f in zip(self.columns, outputs, strict=True):
             T = answer.model[column]
             g = merged(T - f.model, first)
@@ -197,13 +204,14 @@ class BranchAndBound:
             with np.errstate(all="ignore"):
                 low, high = np.fmax(low, (T_low - f.high) * UP_FEW), np.fmin(high, (T_high - f.low) * UP_FEW)
                 size = np.maximum(np.abs(low), np.abs(high)) + answer.off[:, column]
-            bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP_FEW))
-            behind = np.maximum(behind, smear(g))
-        sides = (upper - lower) / self.target.domain.sides
-        weight = np.where(np.isfinite(behind), behind, 0.0) * (upper > lower).T
+            yield g, np.where(np.isnan(size), np.inf, size * UP_FEW), answer.off[:, column]
+
+    def cut_axis(self, space: Space, behind: np.ndarray) -> np.ndarray:
+        """The coordinate along which each box is halved: the one `behind` most of the variation, unless its side is short."""
+        sides = (space.upper - space.lower) / self.target.domain.sides
+        weight = np.where(np.isfinite(behind), behind, 0.0) * (space.upper > space.lower).T
         longest = np.where(0.1 * sides.max(axis=1) <= sides.T, weight, -1.0)  # no slivers
-        axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
-        return Frontier(lower, upper, np.minimum(bound, inherited), axis)
+        return np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
 
     def _target_on(self, space: Space) -> list[Enclosed]:
         """f on the boxes, output by output."""
