@@ -178,6 +178,17 @@ def test_dropout_reaches_the_attention_weights(attention):
         assert not torch.equal(model.train().attend(e, e, s), model.eval().attend(e, e, s))
 
 
+def test_the_feed_forward_network_sees_one_position():
+    """It cannot mix tokens: what stands at another position changes nothing, to the bit."""
+    model = random_model(plain_config())
+    h = torch.randn(1, 3, model.config.d_model, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    other = h.clone()
+    other[:, 1] += 1.0
+    same = model.feed_forward(h) == model.feed_forward(other)
+    assert same[:, [0, 2]].all()
+    assert not same[:, 1].all()
+
+
 def test_an_empty_batch_is_fine():
     model = random_model(plain_config())
     assert model(torch.zeros(0, 3, 2, dtype=torch.float64)).shape == (0, 3, 2)
