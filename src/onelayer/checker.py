@@ -59,18 +59,7 @@ Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
-FIELDS = [
-    "activation",
-    "dropout",
-    "code",
-    "residual",
-    "norm",
-    "norm_eps",
-    "readout",
-    "projection_bias",
-    "attention",
-    "window",
-]
+FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
@@ -555,7 +544,7 @@ def read_config(
     whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
     plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
     need(whole and plain, "the configuration is malformed")
-    unknown = {*c} - {*sizes, *special, *FIELDS, *MASKS}
+    unknown = {*c} - {*sizes, *special, *FIELDS, *MASKS, "window"}
     listed = ", ".join(sorted(map(str, unknown)))[:60]
     need(not unknown, f"the configuration has what is unknown here: {listed}", UNCHECKED)
     masks = [c.get(k, False) for k in MASKS]

@@ -158,7 +158,7 @@ def test_a_task_that_does_not_fit_its_weights_is_refused(tmp_path, change, monke
     (path / "target.json").write_text(json.dumps(about))
     with pytest.raises(ol.InputError, match="untouched"):
         ol.load(path)
-    monkeypatch.setattr(folders, "_verify", lambda contents, record: None)
+    monkeypatch.setattr(folders, "_verified", lambda contents: folders._record(contents, folders.FILES[2]))
     with pytest.raises(ol.InputError, match=r"fits its model|no task on sequences"):
         ol.load(path)
 

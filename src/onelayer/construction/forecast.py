@@ -25,7 +25,7 @@ from .kinks.remainder import remainders_of
 from .plan import Plan
 from .polished.candidate import affine_group
 from .polished.families import family_of
-from .polished.search import FIRST_UNITS, UnitSearch
+from .polished.search import FIRST_GATES, FIRST_UNITS, UnitSearch
 from .request import POOL_GOAL, Request
 from .solved.layer import ARRANGEMENTS, quick_fits
 from .solved.values import VALUES_CAP
@@ -98,7 +98,7 @@ def _polished_units(source: GroupSamples, family: str, goal: float, straight: bo
     kind = family_of(family, d, graded=bool(source.faces()), straight=straight)
     budget = Budget(PILOT_SECONDS)
     search = UnitSearch(kind, source, goal, lambda spread, units: VALUES_CAP * spread, budget, most=10**6)
-    units, seen = FIRST_UNITS[family][min(d, 4) - 1], []
+    units, seen = FIRST_UNITS.get(family, FIRST_GATES)[min(d, 4) - 1], []
     for _ in range(PILOT_SIZES):
         error = search.pilot(units).observed
         if error <= goal:

@@ -61,7 +61,7 @@ class Description:
     @property
     def observed_at(self) -> str:
         """What the error is observed at, in words."""
-        data = "held-out samples" if (self.data or {}).get("held_out") else "samples in context"
+        data = "samples in context" if (self.data or {}).get("in_context") else "held-out samples"
         return {"data": data, "samples": "stored samples"}.get(self.kind, "points")
 
     def batch(self, x: Tensor) -> tuple[Tensor, bool]:

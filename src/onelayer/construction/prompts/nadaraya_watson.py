@@ -89,7 +89,7 @@ def in_context(
         shape=(box.dimension, 1),
         output_shape=(1,),
         sequence=False,
-        data=data.record() | {"held_out": 0},
+        data=data.record() | {"held_out": 0, "in_context": True},
     )
     lemma = prove_in_context(model, data, box, L, beta)
     proved = approximation_by_lemma(model, described, lemma, facts, tolerance, (data.x, data.y))

@@ -37,6 +37,7 @@ from jaxtyping import Bool, Int
 
 from ....common.checks import known_options, require_whole
 from ....common.errors import InputError
+from ....common.numbers import at_most
 from ....layer.arithmetic import Arithmetic, arithmetic_of
 from ....layer.assemble.frame import Frame, blank, power_of_4
 from ....layer.heads import MASKED
@@ -81,7 +82,9 @@ def follow_pointers(longest: int = 64, *, dtype: str = "float64") -> PointerLaye
     layer = _written(longest).to(a.dtype).eval()
     lemma = _lemma(longest, a)
     if not lemma.bound <= TOLERANCE:
-        raise InputError(f"{longest} pointers in {dtype}", f"a bound of {lemma.bound:.3g}", "choose fewer, or float64")
+        raise InputError(
+            f"{longest} pointers in {dtype}", f"a bound of {at_most(lemma.bound, 3)}", "choose fewer, or float64"
+        )
     task = SequenceTask(
         kind="gallery",
         text="where the pointers of a list end",
