@@ -3,7 +3,7 @@
 An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the others at the centre) − f(centre)
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
-`hinges` adds feed-forward units that see x and correct what the heads cannot do well (kinks).
+`hinges` adds feed-forward units that see x and correct what the heads leave; with `units=0` they are all there is.
 
 In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
 u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
@@ -21,8 +21,8 @@ from ...common.budget import Budget
 from ...common.errors import InputError
 from ...layer.centring import centred
 from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
-from ...layer.layer import GateLayer, Layer
-from ...target.group_samples import GroupSamples
+from ...layer.layer import GateLayer, Layer, gate_layer, memory_layer
+from ...target.group_samples import GroupSamples, base_of
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from .corrected import corrected
@@ -40,6 +40,9 @@ Arrangement = tuple[float, float]
 def solved_layer(request: Request) -> Layer:
     """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
     target, tolerance = request.target, request.fit_tolerance
+    if request.units == 0:  # the feed-forward network alone
+        empty = memory_layer if request.construction == "memory" else gate_layer
+        return corrected(empty(base_of(target), target.dimension), request)
     families: tuple[str, ...] = ("gates", "memory") if request.construction == "auto" else (request.construction,)
     if request.layout != "token":
         families = ("gates",)

@@ -9,6 +9,7 @@ __all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "
 
 # name → module in this package
 MODULES = {"attention": "attention", "construct": "construction", "contest": "contest", "depth": "deep"}
+MODULES |= {"corrected": "roles", "heads": "heads", "memorisation": "memorisation", "roles": "roles"}
 MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training"}
 
 

@@ -1,12 +1,18 @@
 """Constructed layers: how large they are, what is proved, at what cost."""
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
-from ....construction.request import SEARCH_TIME
-from ....pipeline import build
+from ....common.budget import Budget
+from ....construction.request import SEARCH_TIME, Request
+from ....construction.solved.layer import solved_layer
+from ....layer.assemble import outputs_of
+from ....layer.assemble.gates import gate_config
+from ....model.transformer import SingleLayerTransformer
+from ....pipeline import assembled, build, supremum
 from ....proof.certificate import Certificate
 from ....target.naming import spread
 from ....target.sides import read_domain
@@ -14,6 +20,8 @@ from ....target.target import Target
 from .registry import Point, Result, measure
 
 TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
+SMALL = 1e-9  # a tolerance that is out of reach: the size decides
+ACCURACY = 0.1  # of a supremum: its upper end is at most this share above its lower one
 BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed")  # options of `build`
 
 
@@ -58,6 +66,35 @@ def facts_of(found: Approximation) -> Result:
         "boxes": boxes_of(c),
         "total": found.facts.total,
     }
+
+
+def gates_and_hinges(target: Target, point: Point, units: int, hinges: int = 0) -> SingleLayerTransformer:
+    """The layer of gates on a lattice, and of hinges in the feed-forward network, with values that are solved for."""
+    request = Request(
+        target, SMALL, method="solved", construction="gates", units=units, hinges=hinges, seed=point["seed"],
+        budget=Budget(seconds_at(point)),
+    ).checked()  # fmt: skip
+    return assembled(request, solved_layer(request), request.frame)
+
+
+def gate_parameters(target: Target, units: int, hinges: int = 0) -> int:
+    """The parameters of such a layer; hinges see x through read heads."""
+    D, counts = target.dimension, {"units": units, "hinges": hinges}
+    reads = D if hinges else 0
+    config = gate_config(D, outputs_of(target), "token", **counts, reads=reads, plain=not units, anchored=False)
+    return config.parameter_count
+
+
+def proved(model: SingleLayerTransformer, target: Target, seconds: float) -> Result:
+    """sup |T − f| from both sides, both proved: `bound` above, `observed` below; within 10 % of each other if time allows."""
+    found = supremum(model, target, accuracy=ACCURACY, seconds=seconds)
+    return {"bound": found.upper, "observed": found.lower, "proof": found.method}
+
+
+def most_within(budget: int, parameters: Callable[[int], int]) -> int:
+    """The largest n ≥ 1 with at most `budget` parameters, which grow with n by as much each time."""
+    one, two = parameters(1), parameters(2)
+    return 1 + max(0, (budget - one) // (two - one))
 
 
 @measure(
