@@ -23,6 +23,7 @@ from page import DOCS, options, page_of, placed
 
 PAGE = page_of("study.md")
 STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions")
+STUDIES += ("heads", "roles", "memorisation")
 LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 
 

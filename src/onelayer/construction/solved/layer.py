@@ -122,7 +122,7 @@ def quick_fits(
         if family == "memory":
             heads = scattered_memory(units, source.group, D, first, second, source.seed)
         else:
-            heads = lattice_gates(_lattice_counts(units, d), list(source.group), D, first)
+            heads = lattice_gates(lattice_counts(units, d), list(source.group), D, first)
         problem = Problem.of(source, features_of(heads, source.group), pool)
         solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device, over=over)
         found.append(((first, second), FittedGroup(source.group, heads, solution)))
@@ -209,7 +209,7 @@ def _stuck(history: list[float]) -> bool:
     return len(history) > 8 and min(history[-5:]) > 0.9 * min(history[:-5])
 
 
-def _lattice_counts(units: int, d: int) -> list[int]:
+def lattice_counts(units: int, d: int) -> list[int]:
     """Nearly equal counts per axis with product at most `units`."""
     counts = [max(1, math.floor(units ** (1 / d) + 1e-9))] * d
     for axis in range(d):

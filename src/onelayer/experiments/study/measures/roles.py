@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ....common.budget import Budget
+from ....construction.solved.layer import lattice_counts
 from ....model.config import LayerConfig
 from ....target.target import Target
 from ....training.recipe import Recipe
@@ -47,13 +48,10 @@ def roles(point: Point) -> Result:
 
 def _constructed(point: Point) -> Result:
     target, budget, way = target_at(point), point["budget"], point["way"]
-    units = 0
-    if way != "network":
-        share = budget if way == "attention" else budget // 2
-        units = most_within(share, lambda n: gate_parameters(target, n))
-    hinges = 0
-    if way != "attention":
-        hinges = most_within(budget, lambda n: gate_parameters(target, units, n))
+    share = {"attention": budget, "both": budget // 2, "network": 0}[way]
+    units = most_within(share, lambda n: gate_parameters(target, n)) if share else 0
+    units = math.prod(lattice_counts(units, target.dimension)) if units else 0  # what a lattice makes of it
+    hinges = 0 if way == "attention" else most_within(budget, lambda n: gate_parameters(target, units, n))
     given = {**point, "units": units, "hinges": hinges}
     return {"units": units, "hinges": hinges} | corrected(given)
 
