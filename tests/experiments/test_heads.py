@@ -1,4 +1,4 @@
-"""Heads against key width: what docs/theory/limits.md proves is not contradicted by any layer, and the measure says what it built."""
+"""Heads against key width: no layer contradicts what docs/theory/limits.md proves, and the measure says what it built."""
 
 import numpy as np
 import pytest

@@ -20,8 +20,8 @@ def measured(name, **axes):
 def test_constructed_parts_have_the_parameters_that_are_counted(way):
     found = measured("roles", way=way, budget=200)
     assert found["parameters"] <= 200
-    assert found["parameters"] == gate_parameters(ol.Target("x1*x2", [(-1, 1)] * 2), found["units"], found["hinges"])
-    assert (found["units"] > 0, found["hinges"] > 0) == (way != "network", way != "attention")
+    assert found["parameters"] == gate_parameters(ol.Target("x1*x2", [(-1, 1)] * 2), found["gates"], found["relus"])
+    assert (found["gates"] > 0, found["relus"] > 0) == (way != "network", way != "attention")
     assert found["observed"] <= found["bound"] <= 1.11 * found["observed"]
 
 

@@ -71,14 +71,14 @@ def head_features(layer: Layer, x: Tensor) -> Float[Tensor, "point feature"]:
 
 def with_values(layer: Layer, c: Float[Tensor, "feature out"]) -> Layer:
     """The layer with new values, in the order of `head_features`."""
-    affine, own = {"bias": c[0], "linear": c[1 : 1 + layer.dimension]}, c[1 + layer.dimension :]
+    bias, linear, own = c[0], c[1 : 1 + layer.dimension], c[1 + layer.dimension :]
     if isinstance(layer, GateLayer):
         slots = torch.zeros_like(layer.gate_values)
         slots[layer.gates.slots(full=True)] = own
-        return replace(layer, gate_values=slots, **affine)
+        return replace(layer, gate_values=slots, bias=bias, linear=linear)
     values = torch.zeros_like(layer.memory_values)
     values[~_first_of_group(layer.memory)] = own
-    return replace(layer, memory_values=values, **affine)
+    return replace(layer, memory_values=values, bias=bias, linear=linear)
 
 
 def _first_of_group(memory: Memory) -> Tensor:

@@ -11,6 +11,7 @@ from ....construction.request import SEARCH_TIME, Request
 from ....construction.solved.layer import solved_layer
 from ....layer.assemble import outputs_of
 from ....layer.assemble.gates import gate_config
+from ....layer.layer import Layer
 from ....model.transformer import SingleLayerTransformer
 from ....pipeline import assembled, build, supremum
 from ....proof.certificate import Certificate
@@ -68,20 +69,22 @@ def facts_of(found: Approximation) -> Result:
     }
 
 
-def gates_and_hinges(target: Target, point: Point, units: int, hinges: int = 0) -> SingleLayerTransformer:
-    """The layer of gates on a lattice, and of hinges in the feed-forward network, with values that are solved for."""
+def gates_and_hinges(target: Target, point: Point, units: int, hinges: int = 0) -> tuple[Layer, SingleLayerTransformer]:
+    """The layer of gates on a lattice, and of hinges where they help, with values that are solved for; and its model."""
     request = Request(
         target, SMALL, method="solved", construction="gates", units=units, hinges=hinges, seed=point["seed"],
         budget=Budget(seconds_at(point)),
     ).checked()  # fmt: skip
-    return assembled(request, solved_layer(request), request.frame)
+    layer = solved_layer(request)
+    return layer, assembled(request, layer, request.frame)
 
 
 def gate_parameters(target: Target, units: int, hinges: int = 0) -> int:
     """The parameters of such a layer; hinges see x through read heads."""
-    D, counts = target.dimension, {"units": units, "hinges": hinges}
-    reads = D if hinges else 0
-    config = gate_config(D, outputs_of(target), "token", **counts, reads=reads, plain=not units, anchored=False)
+    D, reads = target.dimension, target.dimension if hinges else 0
+    config = gate_config(
+        D, outputs_of(target), "token", units=units, hinges=hinges, reads=reads, plain=not units, anchored=False
+    )
     return config.parameter_count
 
 

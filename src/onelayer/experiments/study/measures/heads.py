@@ -6,6 +6,7 @@ so that with their biases it needs the key width rank + 1; with fewer directions
 """
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -28,15 +29,16 @@ POOL_POINTS = 8000
 
 @measure("heads", **TARGET_AXES, way="gates", heads=1, rank=1, budget=200, seed=0, seconds=10.0)
 def heads(point: Point) -> Result:
-    """About `budget` parameters as gates, or as `heads` heads over memory tokens with keys along `rank` directions; values solved.
+    """About `budget` parameters as gates, or as `heads` heads over memory tokens with keys along `rank` directions.
 
-    `way` is "gates" (as many as there can be, key width 1) or "memory" (as many tokens as there can be).
+    `way` is "gates" (as many as there can be, key width 1) or "memory" (as many tokens as there can be);
+    values are solved for.
     """
     target, budget = target_at(point), point["budget"]
     D, m = target.dimension, target.outputs
     if point["way"] == "gates":
         units = most_within(budget, lambda n: gate_parameters(target, n))
-        model = gates_and_hinges(target, point, units)
+        _, model = gates_and_hinges(target, point, units)
     else:
         groups = [D] * point["heads"]
         tokens = most_within(budget, lambda n: memory_config(D, m, n, groups).parameter_count)
@@ -71,7 +73,7 @@ def memory_heads(target: Target, heads: int, rank: int, tokens: int, seed: int) 
             )
             values = torch.zeros(len(memory), target.outputs, dtype=torch.float64)
             layer = memory_layer(base_of(target), target.dimension, (memory, values))
-            problem = Problem.of(samples, lambda x, of=layer: head_features(of, x), pool)
+            problem = Problem.of(samples, partial(head_features, layer), pool)
             solution = solve(problem, exchanges=0, reweightings=2)
             if best is None or solution.observed < best[0].observed:
                 best = solution, layer

@@ -63,7 +63,9 @@ def samples_at(point: Point) -> tuple[np.ndarray, np.ndarray]:
     """The samples of a point: N inputs in the unit square, N answers."""
     rng, N = np.random.default_rng([point["seed"], point["samples"]]), point["samples"]
     X = rng.uniform(0.0, 1.0, (N, VARIABLES))
-    return X, rng.uniform(-1.0, 1.0, N) if point["answers"] == "values" else rng.permutation(np.arange(N) % 2)
+    if point["answers"] == "values":
+        return X, rng.uniform(-1.0, 1.0, (N,))
+    return X, rng.permutation(np.arange(N) % 2)
 
 
 def growing(first: int, last: int) -> Iterator[int]:

@@ -31,10 +31,7 @@ WIDEST = 48  # d_model of trained attention
 @measure("corrected", **TARGET_AXES, units=int, hinges=0, seed=0, seconds=10.0)
 def corrected(point: Point) -> Result:
     """Solved gates and ReLU units that correct what they leave: parameters and the proved error."""
-    target = target_at(point)
-    model = gates_and_hinges(target, point, point["units"], point["hinges"])
-    size = {"dimension": target.dimension, "parameters": model.config.parameter_count}
-    return size | proved(model, target, point["seconds"])
+    return _proved(point, point["units"], point["hinges"])
 
 
 @measure("roles", **TARGET_AXES, way="both", made="constructed", budget=200, steps=1000, seed=0, seconds=10.0)
@@ -52,8 +49,14 @@ def _constructed(point: Point) -> Result:
     units = most_within(share, lambda n: gate_parameters(target, n)) if share else 0
     units = math.prod(lattice_counts(units, target.dimension)) if units else 0  # what a lattice makes of it
     hinges = 0 if way == "attention" else most_within(budget, lambda n: gate_parameters(target, units, n))
-    given = {**point, "units": units, "hinges": hinges}
-    return {"units": units, "hinges": hinges} | corrected(given)
+    return _proved(point, units, hinges)
+
+
+def _proved(point: Point, units: int, hinges: int) -> Result:
+    target = target_at(point)
+    layer, model = gates_and_hinges(target, point, units, hinges)
+    sizes = {"gates": layer.units, "relus": len(layer.hinges), "parameters": model.config.parameter_count}
+    return {"dimension": target.dimension, **sizes, **proved(model, target, point["seconds"])}
 
 
 @dataclass(frozen=True)
@@ -116,5 +119,5 @@ def _trained(point: Point) -> Result:
         with torch.no_grad():
             return training.model(torch.from_numpy(x).reshape(-1, *tokens)).flatten(1).numpy()
 
-    sizes = {"heads": shape.heads, "hinges": shape.width, "parameters": numbers}
+    sizes = {"heads": shape.heads, "relus": shape.width, "parameters": numbers}
     return {"dimension": target.dimension, **sizes, "observed": observed_error(answer, target)}
