@@ -23,7 +23,7 @@ from ....target.target import Target
 from .construction import TARGET_AXES, gate_parameters, gates_and_hinges, most_within, proved, target_at
 from .registry import Point, Result, measure
 
-TRIALS = 6  # sets of random directions, of which the best counts
+TRIALS = 6  # sets of directions, of which the best counts
 POOL_POINTS = 8000
 
 
@@ -63,7 +63,7 @@ def memory_heads(target: Target, heads: int, rank: int, tokens: int, seed: int) 
     pool = samples.sample(POOL_POINTS, 99 + seed)
     best: tuple[Solution, Layer] | None = None
     for trial in range(TRIALS):
-        directions = _directions(heads, rank, target.dimension, TRIALS * seed + trial)
+        directions = _directions(heads, rank, target.dimension, TRIALS * seed + trial, axes=trial == 0)
         for narrowness, padding in SCATTERS:
             banks = [scattered_memory(tokens // heads, tuple(range(rank)), rank, narrowness, padding, seed)] * heads
             memory = Memory(
@@ -82,10 +82,11 @@ def memory_heads(target: Target, heads: int, rank: int, tokens: int, seed: int) 
     return replace(solved, bias=solved.bias + base_of(target))
 
 
-def _directions(heads: int, rank: int, dimension: int, seed: int) -> Tensor:
-    """For each head `rank` directions of x, orthogonal and scaled so that x ∈ [−½, ½]^D stays in [−½, ½] along each."""
-    if rank == dimension:
-        return torch.eye(dimension, dtype=torch.float64).repeat(heads, 1, 1)
+def _directions(heads: int, rank: int, dimension: int, seed: int, axes: bool) -> Tensor:
+    """For each head `rank` directions of x, axes in turn or random orthogonal ones; x ∈ [−½, ½]^D stays in [−½, ½] along each."""
+    if axes or rank == dimension:
+        chosen = (torch.arange(heads)[:, None] + torch.arange(rank)) % dimension
+        return torch.eye(dimension, dtype=torch.float64)[chosen]
     generator = torch.Generator().manual_seed(seed)
     random = torch.randn(heads, dimension, rank, generator=generator, dtype=torch.float64)
     rows = torch.linalg.qr(random).Q.mT
