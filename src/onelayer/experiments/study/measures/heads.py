@@ -65,7 +65,8 @@ def memory_heads(target: Target, heads: int, rank: int, tokens: int, seed: int) 
     for trial in range(TRIALS):
         directions = _directions(heads, rank, target.dimension, TRIALS * seed + trial, axes=trial == 0)
         for narrowness, padding in SCATTERS:
-            banks = [scattered_memory(tokens // heads, tuple(range(rank)), rank, narrowness, padding, seed)] * heads
+            spread = partial(scattered_memory, tokens // heads, tuple(range(rank)), rank, narrowness, padding)
+            banks = [spread(heads * seed + head) for head in range(heads)]
             memory = Memory(
                 torch.cat([bank.keys @ along for bank, along in zip(banks, directions, strict=True)]),
                 torch.cat([bank.biases for bank in banks]),
