@@ -25,6 +25,7 @@ PAGE = page_of("study.md")
 STUDIES = (
     "epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions",
     "context", "classes", "steps", "generalisation", "variants", "rank", "landscape", "polishing",
+    "heads", "roles", "memorisation",
 )  # fmt: skip
 LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 

@@ -8,7 +8,7 @@ import torch
 
 import onelayer as ol
 from onelayer import InputError
-from onelayer.construction.solved.corrected import spread_hinges
+from onelayer.construction.solved.corrected import chosen_hinges, hinges_by_curvature, spread_hinges
 from onelayer.construction.solved.values import Problem, least_squares, solve
 
 solved = partial(ol.build, method="solved")
@@ -143,6 +143,61 @@ def test_refusals():
         solved("x1", [(0, 1)], 0.1, units=0)
     with pytest.raises(InputError, match="2 groups"):
         solved("x1 + x2", [(0, 1)] * 2, 0.1, units=1)
+
+
+@pytest.mark.parametrize(
+    ("formula", "domain", "units", "factor"), [("sin(6*x1)", [(0, 1)], 3, 50), ("x1*x2", [(-1, 1)] * 2, 4, 3)]
+)
+def test_the_feed_forward_network_corrects_a_smooth_residual(formula, domain, units, factor):
+    """The bound falls, it is proved, and dense points find no error above it."""
+    before, after = (solved(formula, domain, 1e-6, construction="gates", units=units, hinges=h) for h in (0, 8))
+    assert after.model.config.ffn_width == 8
+    assert after.certificate.bound < before.certificate.bound / factor
+    axis = np.linspace(domain[0][0], domain[0][1], 40_001 if len(domain) == 1 else 301)
+    x = np.stack(np.meshgrid(*[axis] * len(domain)), axis=-1).reshape(-1, len(domain))
+    assert np.abs(after(x).reshape(-1) - after.target(x)[:, 0]).max() <= after.certificate.bound
+    again = ol.certify(after, tolerance=2 * after.certificate.bound)
+    assert again.verdict == "CERTIFIED"
+    with torch.no_grad():
+        after.model.W_2[np.abs(after.model.W_2.numpy()).sum(axis=1).argmax()] = 0.0  # one hinge less
+    assert ol.certify(after, tolerance=2 * after.certificate.bound).verdict != "CERTIFIED"
+
+
+@pytest.mark.parametrize("construction", ["gates", "memory"])
+def test_the_feed_forward_network_alone(construction):
+    """Without units the layer is a polygon, here proved; the heads, if any, only copy x."""
+    alone = solved("x1**2", [(-1, 1)], 0.01, construction=construction, units=0, hinges=9)
+    assert alone.units == 0
+    assert alone.certificate.verdict == "CERTIFIED"
+    assert alone.certificate.bound >= 2 / (8 * 10**2 / 4) / 2  # ten pieces of x²: no polygon is closer
+    kinked = solved("abs(x1-x2)", [(0, 1)] * 2, 1e-6, construction=construction, units=0, hinges=2)
+    assert kinked.certificate.verdict == "CERTIFIED"
+    with pytest.raises(InputError, match="units, a whole number"):
+        solved("x1", [(0, 1)], 0.1, construction=construction, units=0)
+
+
+def test_hinges_are_chosen_for_what_is_left():
+    """Two of many are the values themselves: they are found, and none is chosen twice."""
+    g = torch.Generator().manual_seed(0)
+    x = torch.rand(500, 2, generator=g, dtype=torch.float64) - 0.5
+    many, one = spread_hinges(400, 2, 3), torch.ones(500, 1, dtype=torch.float64)
+    y = (many.features(x)[:, 17] - 2 * many.features(x)[:, 250])[:, None]
+    found, left = chosen_hinges(12, x, y, one, 3), []
+    for hinges in (found, spread_hinges(12, 2, 3)):
+        phi = torch.cat([one, hinges.features(x)], dim=1)
+        left.append(float((phi @ least_squares(phi, y, one[:, 0], 1e-16) - y).norm()))
+    assert left[0] < 1e-2 * left[1]
+    assert len({(*a, b) for a, b in zip(found.directions.tolist(), found.offsets.tolist(), strict=True)}) == 12
+
+
+def test_knots_follow_the_curvature():
+    x = torch.linspace(-0.5, 0.5, 4001, dtype=torch.float64)
+    even = -hinges_by_curvature(4, x, x[:, None] ** 2).offsets
+    np.testing.assert_allclose(even.numpy(), [-0.3, -0.1, 0.1, 0.3], atol=5e-3)
+    kinked = -hinges_by_curvature(4, x, (x[:, None] - 0.2).abs()).offsets
+    np.testing.assert_allclose(kinked.numpy(), [0.2] * 4, atol=5e-3)
+    cubic = -hinges_by_curvature(1, x, (x[:, None] + 0.5) ** 4).offsets  # √|r″| ~ x + ½: half of its integral at 1/√2
+    np.testing.assert_allclose(cubic.numpy(), [2**-0.5 - 0.5], atol=5e-3)
 
 
 def test_hinges_are_as_many_as_asked():

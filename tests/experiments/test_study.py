@@ -344,6 +344,9 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
         ("sample", {"samples": 40, "lipschitz": 1.0, "tolerance": 0.5}, {"proof": "bisect"}),
         ("sample", {"samples": 40, "way": "trained", "budget": 200, "steps": 5}, {"proof": "none"}),
         ("contest", {"tolerance": 0.1, "steps": 5}, {"theorem_units": 8930, "verdict": "CERTIFIED"}),
+        ("heads", {"way": "memory", "budget": 100}, {"heads": 1, "rank": 1, "proof": "analytic"}),
+        ("roles", {"way": "network", "budget": 150}, {"gates": 0, "relus": 14, "proof": "bisect"}),
+        ("corrected", {"units": 4, "hinges": 4}, {"gates": 4, "relus": 4}),
     ],
 )
 def test_measures_say_what_was_asked(name, axes, expected):

@@ -119,9 +119,9 @@ class Request:
             self._require_slopes()
         for name, choices in CHOICES.items():
             require_choice(name, getattr(self, name), choices)
-        if self.units is not None:
-            require_whole("units", self.units, 1, 50_000)
         require_whole("hinges", self.hinges, 0, 20_000)
+        if self.units is not None:
+            require_whole("units", self.units, 0 if self.hinges else 1, 50_000)
         require_seed(self.seed)
         symmetric, hinges, layout = self.target.symmetric, self.hinges > 0, self.layout != "token"
         if self.method == "representative":

@@ -3,7 +3,7 @@
 An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the others at the centre) − f(centre)
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
-`hinges` adds feed-forward units that see x and correct what the heads cannot do well (kinks).
+`hinges` adds feed-forward units that see x and correct what the heads leave; with `units=0` they are all there is.
 
 In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
 u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
@@ -21,8 +21,8 @@ from ...common.budget import Budget
 from ...common.errors import InputError
 from ...layer.centring import centred
 from ...layer.heads import Gates, Memory, Ridges, lattice_gates, scattered_memory
-from ...layer.layer import GateLayer, Layer
-from ...target.group_samples import GroupSamples
+from ...layer.layer import GateLayer, Layer, gate_layer, memory_layer
+from ...target.group_samples import GroupSamples, base_of
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from .corrected import corrected
@@ -40,6 +40,9 @@ Arrangement = tuple[float, float]
 def solved_layer(request: Request) -> Layer:
     """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
     target, tolerance = request.target, request.fit_tolerance
+    if request.units == 0:  # the feed-forward network alone
+        empty = memory_layer if request.construction == "memory" else gate_layer
+        return corrected(empty(base_of(target), target.dimension), request)
     families: tuple[str, ...] = ("gates", "memory") if request.construction == "auto" else (request.construction,)
     if request.layout != "token":
         families = ("gates",)
@@ -119,7 +122,7 @@ def quick_fits(
         if family == "memory":
             heads = scattered_memory(units, source.group, D, first, second, source.seed)
         else:
-            heads = lattice_gates(_lattice_counts(units, d), list(source.group), D, first)
+            heads = lattice_gates(lattice_counts(units, d), list(source.group), D, first)
         problem = Problem.of(source, features_of(heads, source.group), pool)
         solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device, over=over)
         found.append(((first, second), FittedGroup(source.group, heads, solution)))
@@ -206,7 +209,7 @@ def _stuck(history: list[float]) -> bool:
     return len(history) > 8 and min(history[-5:]) > 0.9 * min(history[:-5])
 
 
-def _lattice_counts(units: int, d: int) -> list[int]:
+def lattice_counts(units: int, d: int) -> list[int]:
     """Nearly equal counts per axis with product at most `units`."""
     counts = [max(1, math.floor(units ** (1 / d) + 1e-9))] * d
     for axis in range(d):

@@ -1,14 +1,21 @@
 """Constructed layers: how large they are, what is proved, at what cost."""
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
+from ....common.budget import Budget
 from ....common.outward import UP_FEW
-from ....construction.request import SEARCH_TIME
+from ....construction.request import SEARCH_TIME, Request
+from ....construction.solved.layer import solved_layer
+from ....layer.assemble import outputs_of
+from ....layer.assemble.gates import gate_config
+from ....layer.layer import Layer
 from ....layer.reading import form_of_model
-from ....pipeline import build
+from ....model.transformer import SingleLayerTransformer
+from ....pipeline import assembled, build, supremum
 from ....proof.certificate import Certificate
 from ....proof.counting import bits_of_class
 from ....proof.least_units import KINDS, least_units, units_of
@@ -18,6 +25,8 @@ from ....target.target import Target
 from .registry import Point, Result, measure
 
 TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
+SMALL = 1e-9  # a tolerance that is out of reach: the size decides
+ACCURACY = 0.1  # of a supremum: its upper end is at most this share above its lower one
 BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed")  # options of `build`
 CONSTRUCT_AXES: dict[str, Any] = {
     **TARGET_AXES, "tolerance": float, "method": "polished", "construction": "auto", "dtype": "float64", "units": 0, "seed": 0,
@@ -66,6 +75,37 @@ def facts_of(found: Approximation) -> Result:
         "boxes": boxes_of(c),
         "total": found.facts.total,
     }
+
+
+def gates_and_hinges(target: Target, point: Point, units: int, hinges: int = 0) -> tuple[Layer, SingleLayerTransformer]:
+    """The layer of gates on a lattice, and of hinges where they help, with values that are solved for; and its model."""
+    request = Request(
+        target, SMALL, method="solved", construction="gates", units=units, hinges=hinges, seed=point["seed"],
+        budget=Budget(seconds_at(point)),
+    ).checked()  # fmt: skip
+    layer = solved_layer(request)
+    return layer, assembled(request, layer, request.frame)
+
+
+def gate_parameters(target: Target, units: int, hinges: int = 0) -> int:
+    """The parameters of such a layer; hinges see x through read heads."""
+    D, reads = target.dimension, target.dimension if hinges else 0
+    config = gate_config(
+        D, outputs_of(target), "token", units=units, hinges=hinges, reads=reads, plain=not units, anchored=False
+    )
+    return config.parameter_count
+
+
+def proved(model: SingleLayerTransformer, target: Target, seconds: float) -> Result:
+    """sup |T − f| from both sides, both proved: `bound` above, `observed` below; within 10 % of each other if time allows."""
+    found = supremum(model, target, accuracy=ACCURACY, seconds=seconds)
+    return {"bound": found.upper, "observed": found.lower, "proof": found.method}
+
+
+def most_within(budget: int, parameters: Callable[[int], int]) -> int:
+    """The largest n ≥ 1 with at most `budget` parameters, which grow with n by as much each time."""
+    one, two = parameters(1), parameters(2)
+    return 1 + max(0, (budget - one) // (two - one))
 
 
 @measure("construct", **CONSTRUCT_AXES)

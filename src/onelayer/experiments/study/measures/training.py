@@ -37,6 +37,7 @@ def train(point: Point) -> Result:
     return {
         "dimension": target.dimension,
         **size,
+        "d_k": found.model.config.d_k,
         "parameters": found.parameters,
         "observed": observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target),
         "rmse": history.moments[-1].rmse if history and history.moments else float("nan"),
