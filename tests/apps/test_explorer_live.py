@@ -18,6 +18,7 @@ def number(text):
     return float(text.replace("−", "-"))
 
 
+@pytest.mark.long
 def test_it_opens_with_a_certified_picture_above_the_fold(visit):
     v = visit()
     v.built()

@@ -102,7 +102,7 @@ def test_sparsemax_is_exact_where_the_support_does_not_change():
     assert answer.model.c[1, :3, 0] == pytest.approx([0, 0.48, 0], abs=1e-11)  # half·slope
 
 
-@pytest.mark.parametrize("attention", ["sigmoid", "linear", "sparsemax", "local"])
+@pytest.mark.parametrize("attention", ["sigmoid", "linear", "sparsemax", pytest.param("local", marks=pytest.mark.long)])
 def test_a_weight_is_certified_against_its_own_formula(attention):
     certificate = ol.certify(one_weight(attention), ol.Target(FORMULAS[attention], [(-1, 1)]), 1e-6)
     assert certificate.verdict == "CERTIFIED"
@@ -131,6 +131,7 @@ def test_scores_that_overflow_prove_nothing(attention):
     assert ol.certify(model, ol.Target("x1", [(-1, 1)]), 10.0, boxes=20).verdict == "UNDECIDED"
 
 
+@pytest.mark.long
 def test_slopes_are_not_claimed():
     """Where no slopes are derived nothing is proved about them; a window has those of the softmax."""
     found = {

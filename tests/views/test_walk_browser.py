@@ -45,6 +45,7 @@ def step(seen):
     return shown
 
 
+@pytest.mark.long
 def test_forwards_and_backwards_by_buttons_and_keys(browser, tmp_path):
     seen, _ = walking(browser, tmp_path)
     assert step(seen) == "Tokens"
@@ -142,7 +143,7 @@ def test_many_heads_a_few_at_a_time(browser, tmp_path):
     page.close()
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("kind", ["memory", "paper", "gallery", "tokens", "trained"])

@@ -488,7 +488,7 @@ def test_its_rounding_covers_the_deployed_model(tmp_path, case, dtype):
     "dtype",
     [pytest.param(torch.float32, id="float32", marks=pytest.mark.long), pytest.param(torch.float64, id="float64")],
 )
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4, 5))])
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (0, 3, 4, 5))])
 def test_its_rounding_covers_dense_weights(tmp_path, seed, dtype):
     """No weight is 0 or a power of two; queries are constant, and large biases keep all units linear."""
     about = {"code": "learned", "readout": "output", "d_k": 4, "memory_tokens": seed, "residual": True}

@@ -25,6 +25,14 @@ from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
 LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/transformer_lens.md"}
 LONG |= {"docs/run/verifiers.md", "docs/run/export.md"}  # the last runs Coq
+LONG |= {
+    "docs/start/tutorial.md",
+    "docs/start/report.md",
+    "docs/build/sequences.md",
+    "docs/build/study.md",
+    "docs/build/distill.md",
+}
+LONG |= {"docs/theory/attention.md", "docs/theory/questions.md", "docs/run/circuits.md"}
 PACKAGES = {name: find_spec(name) is not None for name in ("transformers", "transformer_lens")}
 AT_HAND = {"gpu": torch.cuda.is_available(), **PACKAGES}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
