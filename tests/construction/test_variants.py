@@ -75,6 +75,11 @@ def test_sparsemax_is_exact_for_piecewise_linear_functions():
         assert built.certificate.bound < 1e-12
 
 
+def test_a_group_that_one_line_is_enough_for_takes_no_unit():
+    built = ol.build("min(x1, 0.2) + sin(x2)", [(-1, 1)] * 2, 0.1, attention="sparsemax")
+    assert (built.certificate.verdict, built.units) == ("CERTIFIED", 1)
+
+
 def test_the_bound_of_ramps_can_fail():
     """A weight that is moved a little is noticed."""
     built = ol.build("abs(x1 - 0.3)", (0, 1), 1e-3, attention="sparsemax")

@@ -43,6 +43,7 @@ LAYERS = [
     {"residual": False, "activation": "silu"},
     {"anchor_tokens": 1, "output_tokens": 1, "readout": "output", "projection_bias": True},
     {"causal": True, "code": "none"},
+    {"attention": "local", "window": 0, "anchor_tokens": 1},
 ]
 
 
@@ -97,6 +98,9 @@ def test_the_check_can_fail(wrong, monkeypatch):
         ("VO", 1, {}, "circuit"),
         ("OV", 3, {}, "rank, a whole number from 0 to 2"),
         ("OV", 1, {"norm": "pre"}, "a layer without LayerNorm"),
+        ("OV", 1, {"attention": "sigmoid"}, "a layer with softmax attention"),
+        ("QK", 3, {"attention": "linear"}, "a layer with softmax attention"),
+        ("QK", 1, {"attention": "sparsemax"}, "a layer with softmax attention"),
     ],
 )
 @pytest.mark.usefixtures("as_user")

@@ -97,7 +97,9 @@ class UnitSearch:
         """Begin with a fit that is known, as it is or polished."""
         if fit is not None:
             with one_thread():
-                self.best = min(self._judged(fit), self._polished(fit.theta), key=lambda f: f.observed)
+                known = self._judged(fit)
+                polished = self._polished(fit.theta) if fit.units else known  # a line has nothing to polish
+                self.best = min(known, polished, key=lambda f: f.observed)
 
     def expected(self) -> int:
         """How many units the rate of the first two sizes suggests; `run` goes on from there."""

@@ -52,6 +52,8 @@ def truncated(model: SingleLayerTransformer, domain: Domain, circuit: Circuit, r
     if c.norm != "none":
         raise InputError("a layer without LayerNorm", f"norm={c.norm!r}", "choose a layer with norm='none'")
     c.require_one_length()
+    if c.attention != "local":  # a window leaves a softmax; other weights are no mean, or no function of scores
+        c.require_softmax("a bound on truncated heads")
     fewer, cut = _with_rank(model, circuit, rank)
     with ctx.workprec(PRECISION):
         own, new = (_Norms(m) for m in (model, fewer))
