@@ -57,6 +57,7 @@ Terms = list[tuple[Any, Node]]
 Record = dict[str, Any]
 Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
+BESIDE = ("weights.safetensors", "prompt.safetensors")  # of a prompt: only their digests are looked at
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
 FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
@@ -5231,6 +5232,10 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     need(digest == hashlib.sha256(text).hexdigest(), "certificate.json was edited: its digest does not fit")
     for name, held in zipped(FILES[:2], content[:2]):
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
+        need(fits, f"{name} was edited: its digest does not fit the certificate")
+    for name in (name for name in BESIDE if name in dict(sums or {})):
+        need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
+        fits = dict(sums or {})[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
         known = type(about.get("schema")) is int and about["schema"] in SCHEMAS

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 import onelayer as ol
+from checking import check
 from onelayer.construction.prompts.construction import Prompt
 from onelayer.layer.assemble import Frame
 from onelayer.layer.assemble.prompt_tokens import assemble_prompt, frozen_layer, tokens_of
@@ -146,3 +147,13 @@ def test_bad_input_is_refused_in_one_line():
         with pytest.raises(ol.InputError) as refusal:
             call()
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "prompt.safetensors"])
+def test_the_checker_looks_at_both_files_of_a_prompt(tmp_path, name):
+    folder = ol.prompt("sin(x)", (0, 1), 0.05).save(tmp_path / "prompt")
+    assert check(folder).verdict == "VALID"
+    (folder / name).write_bytes((folder / name).read_bytes() + b" ")
+    assert check(folder).verdict == "INVALID"
+    (folder / name).unlink()
+    assert check(folder).verdict == "INVALID"
