@@ -57,7 +57,7 @@ Terms = list[tuple[Any, Node]]
 Record = dict[str, Any]
 Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
-BESIDE = ("weights.safetensors", "prompt.safetensors")  # of a prompt: only their digests are looked at
+BESIDE = ("weights.safetensors", "prompt.safetensors")  # of a prompt
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
 FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
@@ -5221,6 +5221,24 @@ def read_relative(record: Record, tolerance: float, lemma: bool) -> tuple[float,
     return share, m
 
 
+def require_prompt(folder: Path, sums: Record, tensors: Any) -> None:
+    """A prompt's two files, where the certificate lists them, hold the numbers of the model: weights, and S as `tokens`."""
+    if not any(name in sums for name in BESIDE):
+        return
+    for name in BESIDE:
+        need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
+    content = [(folder / name).read_bytes() for name in BESIDE]
+    for name, held in zipped(BESIDE, content):
+        need(sums.get(name) == hashlib.sha256(held).hexdigest(), f"{name} was edited: its digest does not fit")
+    held, (_, prompt, _, _) = dict(read_tensors(content[0])[1]), read_tensors(content[1])
+    need({"W_E", "S"} <= set(tensors) and {"W_E", "shift", "scale"} <= set(held), "no prompt fits this model")
+    D = len(tensors["W_E"][1])  # of the frozen layer's variables those that the function has
+    numbers = {name: numbers for name, (_, numbers) in held.items()} | {"S": prompt.get("tokens", (0, 0))[1]}
+    numbers |= {"W_E": numbers["W_E"][:D]} | {name: [row[:D] for row in numbers[name]] for name in ("shift", "scale")}
+    same = {name: numbers for name, (_, numbers) in tensors.items()} == numbers
+    need(same, "the frozen weights and the prompt are not the model that the certificate is about")
+
+
 def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     """VALID, or another verdict is raised."""
     for name in FILES:
@@ -5233,15 +5251,12 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     for name, held in zipped(FILES[:2], content[:2]):
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
-    for name in (name for name in BESIDE if name in dict(sums or {})):
-        need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
-        fits = dict(sums or {})[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
         known = type(about.get("schema")) is int and about["schema"] in SCHEMAS
         need(known, f"schema {str(about.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
+    require_prompt(folder, sums, tensors)
     tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)
     need(read_number(target, "margin", 0.0) == margin, "target and certificate have different margins")
     bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")

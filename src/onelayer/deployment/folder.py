@@ -38,7 +38,7 @@ from ..target.description import Description
 from ..target.sequence_task import SequenceTask
 from .earlier_model import MODEL_FILES as FILES
 from .earlier_model import PROMPT_FILES, STUDENT_FILES, require_place, stale_files
-from .prompt_files import prompt_files
+from .prompt_files import prompt_files, require_same
 from .student_folder import load_student
 
 PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
@@ -114,6 +114,7 @@ def certified_of(contents: dict[str, bytes]) -> Approximation | SequenceLayer:
         raise InputError("a certificate for the task of target.json", certificate.domain, "build the folder again")
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
+    require_same(contents, model)
     if isinstance(description, SequenceTask):
         kind = LanguageModel if description.kind == "language" else SequenceLayer
         return kind(model, certificate, facts, description)

@@ -35,6 +35,8 @@ attain it.
 import math
 from fractions import Fraction
 
+from ...common.checks import require_whole
+
 
 def heads_needed(free: int, values: int) -> int:
     """The least number of heads that each pick one token."""
@@ -48,6 +50,7 @@ def bits_needed(free: int, values: int) -> int:
 
 def induction_limit(heads: int, d_v: int, p: int, vocabulary: int) -> int:
     """The first length n of sequences on which no layer with these heads does induction, by counting bits."""
+    require_whole("vocabulary", vocabulary, 3, 2**31)
     bits = heads * (d_v + 2) * p
     free = math.floor(bits / math.log2(vocabulary - 1)) - 1  # near the answer: settle it in whole numbers
     while bits_needed(free, vocabulary - 1) <= bits:

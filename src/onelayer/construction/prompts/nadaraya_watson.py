@@ -108,8 +108,9 @@ def prove_in_context(model: SingleLayerTransformer, data: Data, domain: Domain, 
         return Lemma(STATEMENT, {"unproved": math.inf})
     squares = np.square(data.x).sum(axis=1)  # within (D + 1)u of |x_j|²
     stored = float(np.abs(biases + beta / 2 * squares).max()) * UP  # what the biases themselves are off by
-    # scores: (n + 1)uS for n products and a bias, in any order; 2uS for the largest one subtracted; (D + 1)uS for |x_j|²
-    h = (stored + (2 * D + 4) * U * S + FLOAT64.exp_error) * UP_MANY
+    # scores: (n + 1)uS for n products and a bias, in any order; 2uS for the largest one subtracted; (D + 1)uS for |x_j|²; and
+    # 2uS for keys and biases that are rounded, where β is no power of two
+    h = (stored + (2 * D + 6) * U * S + FLOAT64.exp_error) * UP_MANY
     rho, _ = fill_distance(domain, data.x)
     far = math.sqrt(rho**2 + 2 / beta * (shortfall(N) + 2 * h) * UP) * UP
     V = float(np.abs(data.y).max())

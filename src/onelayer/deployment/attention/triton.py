@@ -279,11 +279,11 @@ def _bounded(x: Tensor, keys: Tensor, biases: Tensor) -> tuple[Tensor, bool]:
 
     In float64 an absent token needs a finite bias, which leaves it a weight of 2^−1000.
     """
-    if x.dtype == torch.float32:
-        return biases, False
     there = biases > -torch.inf
     reach = float(keys.abs().amax(dim=(0, 2)) @ x.abs().amax(dim=0) + biases[there].abs().amax())
-    return (biases, True) if reach > NEAR else (biases.masked_fill(~there, -2 * reach - 1000), False)
+    if not reach <= NEAR or x.dtype == torch.float32:
+        return biases, not reach <= NEAR
+    return biases.masked_fill(~there, -2 * reach - 1000), False
 
 
 def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None, splits: int) -> Tensor:
