@@ -282,6 +282,8 @@ def norm(
     budget = Budget(seconds, boxes)
     pair = compared(T, f, domain, None, places, 0, budget)
     f = pair.target
+    if not isinstance(weight, str | None):
+        raise InputError("`weight`, a formula", type(weight).__name__, "give text such as '1 + x1'")
     w = None if weight is None else Target(weight, f.domain)
     if w is not None and w.outputs != 1:
         raise InputError("a weight with one output", counted(w.outputs, "output"), "give one formula, such as 1 + x1")

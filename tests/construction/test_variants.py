@@ -213,6 +213,7 @@ def test_local_outputs_need_no_more_than_their_window(layout):
     [
         ({"attention": "fused"}, "attention"),
         ({"attention": "linear", "method": "solved"}, "use method='polished'"),
+        ({"attention": "linear", "symmetric": True}, "`symmetric` as well; change: leave it out"),
         ({"attention": "linear", "construction": "memory"}, "`construction` as well"),
         ({"attention": "linear", "layout": "heads"}, "use layout='token' or 'wide'"),
         ({"attention": "sigmoid", "layout": "wide"}, "there is one data token"),

@@ -95,3 +95,9 @@ def test_a_layer_read_at_an_output_token_is_refused():
     config = replace(CONFIG, readout="output", output_tokens=1)
     with pytest.raises(InputError, match="read at its data tokens"):
         RepeatedLayer(SingleLayerTransformer(config), halting=0, threshold=0.0, most_steps=2)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_what_is_no_layer_is_refused():
+    with pytest.raises(InputError, match="a SingleLayerTransformer to repeat; found: Linear"):
+        RepeatedLayer(torch.nn.Linear(1, 1), halting=0, threshold=0.0, most_steps=1)

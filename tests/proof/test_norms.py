@@ -92,6 +92,13 @@ def test_a_weight_with_a_zero_proves_nothing():
     assert not found.reached
 
 
+def test_a_weight_that_changes_sign_is_measured_by_its_size():
+    """0.2 − x is at most 0.2 on [0, 1], and 0.8 in size: lower ends are divided by the latter."""
+    least, size = norms._bounds(ol.Target("0.2 - x", [(0, 1)]), Space(np.zeros((1, 1)), np.ones((1, 1))))
+    assert least == 0
+    assert size >= 0.8
+
+
 @pytest.mark.parametrize("part", ["mean", "remainder"])
 def test_the_check_can_fail(part, monkeypatch):
     """With wrong means of monomials, or without the remainder, the integrals are missed."""
@@ -117,6 +124,10 @@ def test_a_tile_far_from_0_is_smaller_than_its_cube():
     [
         (lambda: ol.norm("x", "0", [(0, 1)], p=1), "`p`, 2 or math.inf"),
         (lambda: ol.norm("x", "0", [(0, 1)], weight="1; x"), "a weight with one output"),
+        (lambda: ol.norm("x", "0", [(0, 1)], weight=lambda x: x), "a formula"),
+        (lambda: ol.norm("x", "0", [(0, 1)], weight=2.0), "a formula"),
+        (lambda: ol.norm("x", "0", [(0, 1)], weight="-1 - x"), "below 0 near"),
+        (lambda: ol.norm("1 + x", "0", [(0, 1)], p=math.inf, weight="x - 0.3"), "below 0 near"),
         (lambda: ol.norm("x", "0", [(0, 1)], weight="y"), "variable"),
         (lambda: ol.norm("x", "0", [(0, 1)], accuracy=0), "accuracy"),
         (lambda: ol.norm(ol.Target("x", [(0, 1)], within="x < 0.5"), "0"), "a norm over a box"),

@@ -64,7 +64,7 @@ def test_softmax_weights_are_invalid_for_what_sparsemax_computes(layers, tmp_pat
 def test_no_export_writes_another_function(to, layers, tmp_path):
     for name in OTHERS:
         with pytest.raises(
-            ol.InputError, match=f"an export of a layer with softmax attention; found: attention='{name}'"
+            ol.InputError, match=f"an export of a layer with softmax attention; found: one with {name} attention"
         ):
             export(layers[name], tmp_path / "file", to=to)
 
@@ -82,7 +82,7 @@ def test_what_reads_softmax_averages_declines(name, layers):
             layer.fast("linear")
     for call in (layer.circuit, lambda: disguised(layer)):
         with pytest.raises(
-            ol.InputError, match=f"the circuit of a layer with softmax attention; found: attention='{name}'"
+            ol.InputError, match=f"the circuit of a layer with softmax attention; found: one with {name} attention"
         ):
             call()
     assert layer_record(layer) is None

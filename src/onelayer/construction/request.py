@@ -148,7 +148,8 @@ class Request:
     def _require_attention(self) -> None:
         """Refuse what is not made with another attention than softmax."""
         asked, local = f"attention={self.attention!r}", self.attention == "local"
-        _refuse(asked, "use method='polished'", method=self.method != "polished", symmetric=self.target.symmetric)
+        _refuse(asked, "use method='polished'", method=self.method != "polished")
+        _refuse(asked, "leave it out", symmetric=self.target.symmetric)
         smooth = self.slope_tolerance is not None and self.attention == "sparsemax"
         _refuse(asked, "leave it out: there is no slope at kinks", slope_tolerance=smooth)
         gates, vector = self.families == ("gates",), self.layout != "token"

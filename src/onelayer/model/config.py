@@ -187,7 +187,7 @@ class LayerConfig:
     def require_softmax(self, asked: str) -> None:
         """Refuse what is only known for softmax attention, Eq. (5): `asked` says what."""
         if self.attention not in ("softmax", "fused"):
-            found = f"attention={self.attention!r}"
+            found = f"one with {self.attention} attention"
             raise InputError(f"{asked} of a layer with softmax attention", found, "choose another layer")
 
     @property

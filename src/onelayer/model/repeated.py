@@ -42,6 +42,8 @@ class RepeatedLayer(nn.Module):
 
     def __init__(self, layer: SingleLayerTransformer, *, halting: int, threshold: float, most_steps: int) -> None:
         super().__init__()
+        if not isinstance(layer, SingleLayerTransformer):
+            raise InputError("a SingleLayerTransformer to repeat", type(layer).__name__, "pass the model itself")
         require_whole("halting, a coordinate of the stream", halting, 0, layer.config.d_model - 1)
         require_whole("most_steps", most_steps, 1, MOST_STEPS)
         if not is_number(threshold) or math.isnan(threshold):

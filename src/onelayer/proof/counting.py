@@ -23,8 +23,8 @@ def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance:
     if not (is_number(exponent) and 0 < exponent <= 1):
         raise InputError("an exponent in (0, 1]", f"{exponent!r}", "give 1 for Lipschitz functions")
     if len(constants) != len(sides) or not all(0 <= v < math.inf for v in [*constants, *sides]):
-        found = f"{len(constants)} constants, {len(sides)} sides"
-        raise InputError("a finite constant ≥ 0 for every side", found, "give as many of both")
+        found = f"constants {[*constants]}, sides {[*sides]}"
+        raise InputError("finite numbers ≥ 0, a constant for every side", found, "give as many of both")
     height = 2 ** (1 - exponent) * tolerance
     parts = (s / 2 * (L / height) ** (1 / exponent) / UP_FEW for L, s in zip(constants, sides, strict=True))
     return math.prod(max(math.ceil(part) - 1, 0) for part in parts)

@@ -113,7 +113,7 @@ class _Tiles:
         """What each tile adds to the distance of the two ends."""
         high = self.cut.bound
         if self.p != 2:
-            return np.where(high > (1 + accuracy) * self.low.max(), high, 0.0)
+            return np.where(high / (1 + accuracy) > self.low.max(), high, 0.0)
         with np.errstate(all="ignore"):
             return self.share * np.where(np.isfinite(high), high**2 - self.low**2, np.inf)
 
@@ -150,11 +150,16 @@ def _moments(D: int) -> np.ndarray:
 
 
 def _bounds(weight: Target | None, space: Space) -> tuple[np.ndarray, np.ndarray]:
-    """w on every box, from below (0 where it is not proved to be positive) and from above."""
+    """w on every box from below (0 where it is not proved to be positive), and |w| from above."""
     if weight is None:
         return np.ones(space.boxes), np.ones(space.boxes)
     assert weight.formula is not None
     w = weight.formula.tape.run(TaylorAlgebra(space))[0]
     low, high = w.model.range()
     least, most = np.fmax(low, w.low), np.fmin(high, w.high)
-    return np.maximum(np.nan_to_num(least, nan=0.0), 0.0), np.where(np.isnan(most), np.inf, most)
+    if len(bad := np.flatnonzero(most < 0)):
+        near = ", ".join(f"{c:.6g}" for c in (space.lower[bad[0]] + space.upper[bad[0]]) / 2)
+        change = "give a weight above 0 on the whole box, such as 1 + abs(x1)"
+        raise InputError("a weight that is positive on the box", f"{weight.text} below 0 near ({near})", change)
+    size = np.maximum(np.abs(least), np.abs(most))  # NaN where either is
+    return np.maximum(np.nan_to_num(least, nan=0.0), 0.0), np.where(np.isnan(size), np.inf, size)

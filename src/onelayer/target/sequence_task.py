@@ -71,7 +71,8 @@ class SequenceTask:
         if found.ndim != 1 or not 1 <= len(found) <= self.longest:
             what = f"a sequence of 1 to {self.longest:,} {'numbers' if self.vocabulary is None else 'tokens'}"
             length = f"{len(found):,} of them" if found.ndim == 1 else f"shape {list(found.shape)}"
-            raise InputError(what, length, "build the layer for longer sequences" if found.ndim == 1 else "give a list")
+            change = "build the layer for longer sequences" if found.ndim == 1 and len(found) else "give a list of them"
+            raise InputError(what, length, change)
         if self.vocabulary is not None and not self._known(found).all():
             wrong = found[~self._known(found)][0]
             raise InputError(f"tokens from 0 to {self.vocabulary - 1}", exact(float(wrong)), "number tokens from 0 on")

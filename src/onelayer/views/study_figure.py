@@ -22,7 +22,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 NAMES = {"tolerance": "tolerance ε", "bound": "bound (proved)", "observed": "observed error"}
 NAMES |= {"dimension": "variables D", "boxes": "boxes of the proof", "points_per_second": "points per second"}
 NAMES |= {"difference": "largest difference from softmax seen", "trained_observed": "observed error, trained"}
-NAMES |= {"theorem_units": "heads of the theorem"}
+NAMES |= {"theorem_units": "heads of the theorem", "relus": "ReLUs, repeated", "one_pass_relus": "ReLUs, one pass"}
+NAMES |= {"count": "found", "least": "needed (proved)", "fresh_error": "error on fresh sequences"}
 
 
 def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
@@ -41,13 +42,15 @@ def study_figure(study: Study, spec: FigureSpec) -> "go.Figure | None":
     across, up = spec.scale.split("-")
     lines: dict[tuple[str, ...], tuple[Any, ...]] = {}
     for y in spec.y:
-        rows = [row for row in matching(study.done, spec.where) if _drawable(row.get(y), up == "log")]
+        rows = [row for row in matching(study.done, spec.where) if _drawable(row.get(y))]
         rows = [row for row in rows if row.get(spec.x) is not None]
         for values, group in grouped(rows, spec.by).items():
             named = zip(spec.by, values, strict=True)
             words = tuple(_cell(v) if isinstance(v, str) else f"{by} {_cell(v)}" for by, v in named if v is not None)
             name = (*words, NAMES.get(y, y)) if len(spec.y) > 1 else words or (y,)
-            lines[name] = spread(group, spec.x, y, across == "categories")
+            points = list(zip(*spread(group, spec.x, y, across == "categories"), strict=True))
+            if points := [point for point in points if point[1] > 0 or up != "log"]:  # a log axis has no 0
+                lines[name] = tuple(map(list, zip(*points, strict=True)))
     if not lines:
         return None
     figure = go.Figure()
@@ -69,7 +72,7 @@ def study_figure(study: Study, spec: FigureSpec) -> "go.Figure | None":
     figure.update_yaxes(type=kinds[up], title_text=label, exponentformat="power")
     if up == "log":
         seen = [v for _, middle, _, _ in lines.values() for v in middle]
-        figure.update_yaxes(dtick=1 if max(seen) > 30 * min(seen) else None)
+        figure.update_yaxes(dtick=1 if max(seen) > 40 * min(seen) else None)
     apart = {"scattermode": "group"} if across == "categories" else {}
     return styled(figure, 460, showlegend=len(lines) > 1, **apart)
 
@@ -84,8 +87,8 @@ def spread(rows: list[Any], x: str, y: str, categories: bool = False) -> tuple[l
     return [at[0] for at in order], middle, less, [v - m for m, v in zip(middle, high, strict=True)]
 
 
-def _drawable(value: Any, log: bool) -> bool:
-    return is_number(value) and math.isfinite(value) and (value > 0 or not log)
+def _drawable(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
 
 
 def _cell(value: Any) -> str:

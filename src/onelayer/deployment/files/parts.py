@@ -50,7 +50,7 @@ def evaluate_points(
     if not source.is_dir():
         if dask is not None:
             raise InputError(
-                "a folder of Parquet parts, for a cluster", f"{source}", "leave dask out, or name a folder"
+                "a folder of Parquet parts, for a cluster", f"{source}", "leave `dask` out, or name a folder"
             )
         return evaluate_file(evaluator, source, output, outside, progress, notify, overwrite)
     with one_thread():  # as on a worker: the same bytes on any number of cores
