@@ -5256,7 +5256,7 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
         need(known, f"schema {str(about.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
-    require_prompt(folder, sums, tensors)
+    require_prompt(folder, dict(sums or {}), tensors)
     tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)
     need(read_number(target, "margin", 0.0) == margin, "target and certificate have different margins")
     bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")

@@ -1,14 +1,15 @@
 """One frozen layer for all functions: what is certified is what it computes from x and the prompt, with one file of weights."""
 
 import hashlib
+import json
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import onelayer as ol
-from checking import check
+from checking import check, written
 from onelayer.construction.prompts.construction import Prompt
 from onelayer.layer.assemble import Frame
 from onelayer.layer.assemble.prompt_tokens import assemble_prompt, frozen_layer, tokens_of
@@ -157,3 +158,22 @@ def test_the_checker_looks_at_both_files_of_a_prompt(tmp_path, name):
     assert check(folder).verdict == "INVALID"
     (folder / name).unlink()
     assert check(folder).verdict == "INVALID"
+
+
+@pytest.mark.parametrize(("name", "tensor"), [("weights.safetensors", "W_V"), ("prompt.safetensors", "tokens")])
+def test_other_numbers_are_found_although_all_digests_fit(prompts, tmp_path, name, tensor):
+    """The files beside the model are compared with it, number by number, by loading and by the checker."""
+    folder = next(iter(prompts.values())).save(tmp_path / "p")
+    tensors = load_file(folder / name)
+    tensors[tensor] = tensors[tensor] * 2
+    save_file(tensors, folder / name)
+    record = json.loads((folder / "certificate.json").read_text())
+    record["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    record.pop("digest")
+    record["digest"] = hashlib.sha256(written(record).encode()).hexdigest()
+    (folder / "certificate.json").write_text(written(record))
+    with pytest.raises(ol.InputError, match="frozen weights and the prompt"):
+        ol.load(folder)
+    found = check(folder)
+    assert found.verdict == "INVALID"
+    assert "not the model" in found.reason

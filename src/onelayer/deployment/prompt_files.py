@@ -3,7 +3,7 @@
     weights.safetensors   the frozen layer, which is the same, byte for byte, for every prompt
     prompt.safetensors    `tokens` [token, d_model]: all that depends on the function
 
-Together they are the model of model.safetensors, whose certificate holds for both: loading compares them, and so does the checker.
+Together they are the model of model.safetensors, whose certificate holds for both: loading compares them, so does the checker.
 """
 
 import json
