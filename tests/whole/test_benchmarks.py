@@ -94,6 +94,7 @@ def test_peers_match_the_budget_and_learn(fit, budget):
     assert observed_error(fitted.function, PARABOLA) < constant / 2
 
 
+@pytest.mark.long
 def test_marquardt_and_chebyshev_are_accurate():
     assert observed_error(marquardt.fit(PARABOLA, 60, 2.0, 0).function, PARABOLA) < 0.1
     assert observed_error(chebyshev.fit(PARABOLA, 9, 1.0, 0).function, PARABOLA) < 1e-13

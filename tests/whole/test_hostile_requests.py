@@ -17,6 +17,8 @@ from assaults import GOOD, bodies, foreign, malformed, request, slow, wish, wish
 from explorers import Server, alive
 from onelayer.apps.web.limits import VisitorLimits
 
+pytestmark = pytest.mark.long  # a server of its own, and many requests
+
 START = """
 from onelayer.apps.web import server
 from onelayer.apps.web.limits import VisitorLimits
@@ -336,7 +338,6 @@ def test_thirty_disconnects(server):
     assert built(server)
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed(server):
     with connected(server) as connection:
         connection.sendall(wish(host(server), SLOW))
