@@ -5,12 +5,12 @@ Runs without onelayer, in an environment of its own: auto_LiRPA from PyPI asks f
     python lirpa.py FOLDER … > lirpa.json
 """
 
+import argparse
 import contextlib
 import csv
 import io
 import json
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,9 @@ def bounds(path: Path, text: str, method: str, slices: int) -> tuple[float, floa
 def main() -> None:
     torch.set_default_dtype(torch.float64)
     found: list[dict[str, Any]] = []
-    for folder in map(Path, sys.argv[1:]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    for folder in parser.parse_args().folders:
         with (folder / "instances.csv").open() as file:
             rows = list(csv.DictReader(file))
         name = "difference.onnx" if (folder / "difference.onnx").exists() else "model.onnx"
