@@ -31,6 +31,7 @@ MEMORY_TILES = {
     torch.float32: (64, 64, 64),
     torch.float64: (64, 16, 32),
 }  # points × tokens, tokens while looking for the largest
+MOST_SAMPLED = 10**6  # tokens; of more than these all are looked at
 SAMPLED = 8  # one token of so many is looked at for the largest score
 BUSY_PROGRAMS = 512  # programs at a time that keep a card busy
 
@@ -93,8 +94,8 @@ def card(arithmetic: Arithmetic) -> Arithmetic:
     """The arithmetic of the kernels on a GPU.
 
     With t = score − shift, exponents are off by 1.3u|t| at most: one rounding of t log2 e, and log2 e itself, within 0.23u.
-    |t| is at most 11 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for up to a million
-    tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11 + 5.1 < 20.
+    |t| is at most 11.1 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for `MOST_SAMPLED`
+    tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11.1 + 5.1 < 20.
     """
     return replace(arithmetic, exp_ulps=10.0, shift_roundings=1.3)
 

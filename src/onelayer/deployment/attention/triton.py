@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .kernels import MEMORY_TILES, SAMPLED, TILES, interpreted
+from .kernels import MEMORY_TILES, MOST_SAMPLED, SAMPLED, TILES, interpreted
 
 NEAR = 2.0**18  # scores up to this: float32 finds the largest up to 1, and exponents fit
 LOG2E = tl.constexpr(1.4426950408889634)
@@ -319,7 +319,7 @@ def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tens
     V = _padded(values.T, size, 0.0)
     S = V if slopes is None else _padded(slopes.permute(2, 1, 0), size, 0.0)
     rough = (x, keys, biases) if far else (x.float(), keys.float(), biases.float())
-    sample = size if far else max(size // SAMPLED // wide, 1) * wide
+    sample = size if far or size > MOST_SAMPLED else max(size // SAMPLED // wide, 1) * wide
     given = (x, keys, biases, V, S, Y, *rough, B, size, sample)
     _memory[(triton.cdiv(B, P), m)](*given, D, slopes is not None, not interpreted(), far, P, H, H32)
     return Y.T
