@@ -86,6 +86,8 @@ def _on_grid(model: SingleLayerTransformer, grid: Grid, x: Tensor, y: Tensor, di
     observed = float((_answers(model, x) - y).abs().max())
     model = with_digits(model, grid, counts, digits[1]) if model.config.memory_tokens else model
     model = model.to(torch.float32).eval()
+    for t in model.state_dict().values():
+        t += 0.0  # no −0, which int8 does not have
     assert grid.contains(model)
     return OnGrid(model, digits, observed)
 
