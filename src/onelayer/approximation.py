@@ -18,6 +18,7 @@ from .common.errors import InputError
 from .common.progress import Progress
 from .common.table import Table
 from .layer.facts import Facts
+from .layer.weight_format import size_of
 from .model.explanation import Explanation, explain
 from .model.history import History
 from .model.point_layer import PointLayer
@@ -193,6 +194,16 @@ class Approximation:
     @property
     def parameters(self) -> int:
         return self.model.parameter_count
+
+    @property
+    def weight_format(self) -> str:
+        """How the weights are stored: float64, float32, bfloat16 or int8."""
+        return self.certificate.weight_format or self.certificate.arithmetic
+
+    @property
+    def bytes(self) -> int:
+        """The size of all stored numbers."""
+        return size_of(self.model, self.weight_format)
 
     def explain(self, x: Any) -> Explanation:
         """Which heads fire at one point, what each contributes to T(x), and how they add up."""
@@ -384,6 +395,7 @@ class Approximation:
 
     def table(self) -> Table:
         c, unchanged, attention = self.certificate, self.unchanged, self.model.config.attention
+        low = c.weight_format if unchanged else ""
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = self.description.observed_at
         rows: list[tuple[object, ...]] = [
@@ -398,7 +410,7 @@ class Approximation:
             *(c.beside if unchanged else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
-            ("parameters", f"{self.parameters:,}"),
+            ("parameters", f"{self.parameters:,}" + (f", {self.bytes:,} bytes as {low}" if low else "")),
             *self.facts.sizes,
             ("seconds", f"{self.facts.seconds:.2f}"),
             *(("what heads do" if i == 0 else "", line) for i, line in enumerate(textwrap.wrap(self.facts.story, 100))),

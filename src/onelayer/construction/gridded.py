@@ -10,7 +10,6 @@ from ..layer.grid import Grid
 from ..layer.layer import Layer, MemoryLayer
 from ..layer.reframed import frame_on, reframed
 from ..layer.value_entries import value_entries
-from ..layer.weight_format import size_of
 from ..model.transformer import SingleLayerTransformer
 from ..target.margin import in_scope
 from ..target.points import fitting_points
@@ -73,5 +72,5 @@ def _samples(request: Request, values: int) -> tuple[Tensor, Tensor]:
 def said_of(grid: Grid, found: OnGrid) -> str:
     """How the numbers of a model are written, for its facts."""
     keys, values = found.digits
-    several = f", keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
-    return f"{grid.name} weights, {size_of(found.model, grid.name):,} bytes{several}"
+    several = f": keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
+    return f"{grid.name} weights{several}"
