@@ -157,7 +157,10 @@ def read_tensors(content: bytes, stored: str = "") -> tuple[Record, dict[str, tu
 
     Weights that are `stored` as bfloat16 or int8 are float32 numbers of the same value, and so is their fingerprint.
     """
-    length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f"), "BF16": (2, "H"), "I8": (1, "b")}
+    length, kinds = (
+        int.from_bytes(content[:8], "little"),
+        {"F64": (8, "d"), "F32": (4, "f"), "BF16": (2, "H"), "I8": (1, "b")},
+    )
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
     header, data = read_json(content[8 : 8 + length], "the header of model.safetensors"), content[8 + length :]
     about, digest, end, found = header.pop("__metadata__", {}), hashlib.sha256(), 0, dict[str, Any]()

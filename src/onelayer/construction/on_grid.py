@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..layer.digits import with_digits
+from ..layer.digits import balance_readout, with_digits
 from ..layer.grid import FLOAT32, MATRICES, Grid
 from ..layer.value_entries import ValueEntries, features, value_entries
 from ..model.transformer import SingleLayerTransformer
@@ -51,17 +51,21 @@ def on_grid(
     x: Float[Tensor, "point coordinate"],
     y: Float[Tensor, "point out"],
     goal: float = 0.0,
+    digits: tuple[int, int] | None = None,
 ) -> OnGrid:
     """The model with all numbers on the grid, for answers y at points x; with as few digits as an error of `goal` allows.
 
-    Only numbers of memory tokens have several digits, and none in float32. Where answers are not linear in the values
+    `digits` of keys and of values may be given. Only numbers of memory tokens have several digits, and none in float32. Where answers are not linear in the values
     (`value_entries`), all numbers are rounded as they are.
     """
     model = copy.deepcopy(model).double()
+    if grid.fixed:
+        balance_readout(model)
     splittable = grid.bits < FLOAT32.bits and model.config.memory_tokens > 0
     best: OnGrid | None = None
-    for digits in DIGITS if splittable else DIGITS[:1]:
-        found = _on_grid(model, grid, x, y, digits)
+    tried = DIGITS if digits is None else (digits,)
+    for some in tried if splittable else DIGITS[:1]:
+        found = _on_grid(model, grid, x, y, some)
         if best is None or found.observed < best.observed:
             best = found
         if found.observed <= goal:
@@ -121,6 +125,7 @@ def _solve_values(
         c, weights = _reweighted(*fit, before[mine])
         columns = _columns(given, grid, entries, mine, c, digits)
         found = [_nearest(*fit, w, ridge, c, columns) for w in (weights, torch.ones_like(weights)) for ridge in RIDGES]
+        found = [t for t in (*found, columns.rounded(before[mine])) if bool(t.isfinite().all())]
         best = min(found, key=lambda t: _judged(*fit, t))
         now[mine] = _stepped(*fit, best, columns)
     first = 0
@@ -155,7 +160,10 @@ class _Columns:
 def _columns(
     given: dict[str, Tensor], grid: Grid, entries: list[ValueEntries], mine: Tensor, c: Tensor, digits: int
 ) -> _Columns:
-    """The columns of the entries `mine`, whose solution off the grid is c; numbers that stay count for a column's largest."""
+    """The columns of the entries `mine`, whose solution off the grid is c.
+
+    A column that holds other numbers, too, keeps the exponent with which these were rounded.
+    """
     parts, first = [], 0
     for e in entries:
         own = ((mine >= first) & (mine < first + len(e.at))).nonzero().flatten()
@@ -168,9 +176,12 @@ def _columns(
             kind = FLOAT32 if grid.fixed else grid
             parts.append((kind, count, math.inf, own))
             continue
-        t = given[e.name].clone()
+        before, t = given[e.name], torch.zeros_like(given[e.name])
         t.view(-1)[at] = HEADROOM * c[own]
-        largest = t.abs().amax(dim=-2, keepdim=True).expand_as(t).flatten()[at]
+        others = before.ne(0)
+        others.view(-1)[e.at] = False
+        shared = others.any(dim=-2, keepdim=True)
+        largest = torch.where(shared, before, t).abs().amax(dim=-2, keepdim=True).expand_as(t).flatten()[at]
         for size in largest.unique():
             parts.append((grid, count, float(size), own[largest == size]))
     return _Columns(parts)

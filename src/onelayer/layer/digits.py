@@ -6,6 +6,7 @@ W_R   what the read-out multiplies x with. The further coordinates hold x times 
       larger, so that all have the exponent of their column.
 """
 
+import math
 from dataclasses import replace
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from ..model.transformer import SingleLayerTransformer
 from .grid import DIGIT_BITS, Grid
 
+MOST_BALANCE = 60  # binary places that are moved at most
 COLUMNS, ROWS = ("W_E", "b_E", "S", "P", "W_O", "W_2", "b_2"), {"W_Q": 1, "W_K": 1, "W_V": 1, "W_1": 0, "W_R": 0}
 
 
@@ -63,3 +65,19 @@ def _readout_digits(first: dict[str, Tensor], grid: Grid, count: int) -> list[tu
         else:
             found += [(int(lane), place, row) for lane, row in zip(lanes, rows, strict=True) if row.any()]
     return found
+
+
+def balance_readout(model: SingleLayerTransformer) -> None:
+    """Powers of two moved from W_O and W_2 to W_R, so that the numbers of its columns are of one size; nothing else changes."""
+    W_O, W_2, W_R = model.W_O, model.W_2, model.W_R
+    written = W_O.ne(0).any(dim=0) | W_2.ne(0).any(dim=0) | model.b_2.ne(0)
+    if bool((model.b_E[written] != 0).any()):
+        return
+    with torch.no_grad():
+        for lane in written.nonzero().flatten().tolist():
+            for o in W_R[lane].nonzero().flatten().tolist():
+                size = float(W_R[~written, o].abs().max()) if bool((~written).any()) else 0.0
+                factor = 2.0 ** max(-MOST_BALANCE, min(math.frexp(size)[1], MOST_BALANCE)) if size else 1.0
+                W_R[lane, o] *= factor
+                for t in (W_O[:, lane], W_2[:, lane], model.b_2[lane]):
+                    t /= factor

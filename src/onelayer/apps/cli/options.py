@@ -112,7 +112,8 @@ Relative = Annotated[
 ]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
 BuildDtypeChoice = Annotated[
-    BuildDtype, typer.Option(help="Number type; the certificate holds for this arithmetic only (bfloat16: run in float32).")
+    BuildDtype,
+    typer.Option(help="Number type; the certificate holds for this arithmetic only (bfloat16: run in float32)."),
 ]
 WeightsChoice = Annotated[
     Weights | None, typer.Option(help="Store matrices as int8, a power of two for each column; run in float32.")

@@ -152,7 +152,9 @@ def export(
             made = make(subject, subject.points(points, seed))
     write(place, made.files)
     if subject.stored and to in ("hf", "transformer_lens", *(["torch"] if subject.stored == "int8" else [])):
-        made = replace(made, notes=(*made.notes, f"the {subject.stored} weights are written as float32: the same numbers"))
+        made = replace(
+            made, notes=(*made.notes, f"the {subject.stored} weights are written as float32: the same numbers")
+        )
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
 
 

@@ -77,7 +77,9 @@ def _called(body: str, name: str) -> str:
 
 def _digits(values: np.ndarray, grid: Grid) -> list[np.ndarray] | None:
     """As few digits as add up to all values exactly; None if there are too many."""
-    t = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).reshape(-1, values.shape[-1] if values.ndim else 1)
+    t = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64)).reshape(
+        -1, values.shape[-1] if values.ndim else 1
+    )
     for count in range(1, MOST_DIGITS + 1):
         columns = [grid.digits(t[:, j], count) for j in range(t.shape[1])]
         found = [torch.stack([column[i] for column in columns], dim=1) for i in range(count)]

@@ -79,7 +79,9 @@ class Graph(ABC):
         self.w = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         self.nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
         self.constants: dict[str, np.ndarray] = {}
-        self.stored = stored  # the format of weights: those that are on its grid are written so, and widened in the graph
+        self.stored = (
+            stored  # the format of weights: those that are on its grid are written so, and widened in the graph
+        )
 
     def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         output = name or f"{kind}_{len(self.nodes)}"

@@ -57,7 +57,10 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     measured = max(measured, inference, key=lambda seen: (seen.difference, seen.error or 0.0))
     metadata = subject.about() | measured.words() | {"layer": json.dumps(about)}
     metadata |= {"layernorm": str(bound)} if bound else {}
-    files = {FILES[0]: Path(loader.__file__).read_bytes(), FILES[1]: save(_narrowed(subject, tensors), metadata=metadata)}
+    files = {
+        FILES[0]: Path(loader.__file__).read_bytes(),
+        FILES[1]: save(_narrowed(subject, tensors), metadata=metadata),
+    }
     return Made(files, measured, bound, notes)
 
 
