@@ -1,9 +1,9 @@
 """The smallest tolerance at which float32, bfloat16 and int8 layers are CERTIFIED, per named target; and their exports.
 
-The tolerance is halved from 1e-2 until a build fails: ε is the last one that was certified, with its bound, the error observed at
-float32 points, the part of the bound that is rounding, and the size of all stored numbers. The second table is about the exports of
-these layers: the largest difference from our own layer at 100,000 random points, and the bound on it where one is proved. It takes
-an hour or two. `--page` writes the tables into formats.md, `--targets` takes some targets only.
+The tolerance is halved from 1e-2 until a build fails: ε is the last one that was certified, with its bound, the error observed
+at float32 points, the part of the bound that is rounding, and the size of all stored numbers. The second table is about the
+exports of these layers: the largest difference from our own layer at 100,000 random points, and the bound on it where one is
+proved. It takes an hour or two. `--page` writes the tables into formats.md, `--targets` takes some targets only.
 """
 
 import tempfile

@@ -93,10 +93,8 @@ def main() -> int:
             print(f"VIOLATION {find.case}: bound {find.bound!r} < observed {find.observed!r}", flush=True)
     rows = [summary(name, finds) for name, finds in sorted(kinds.items())]
     rows.append(summary("all", [f for finds in kinds.values() for f in finds]))
-    weights = f" with {args.weights} weights" if args.weights else ""
-    print(
-        f"engine {args.engine}, {str(dtype).removeprefix('torch.')}{weights}, {args.minutes:g} minutes, cases from {1_000_000 * args.seed:,} on"
-    )
+    what = str(dtype).removeprefix("torch.") + (f" with {args.weights} weights" if args.weights else "")
+    print(f"engine {args.engine}, {what}, {args.minutes:g} minutes, cases from {1_000_000 * args.seed:,} on")
     print("| cases | number | finite bounds | violations | median bound/observed | 95% |")
     print("|---|---|---|---|---|---|")
     for r in rows:

@@ -55,8 +55,8 @@ def on_grid(
 ) -> OnGrid:
     """The model with all numbers on the grid, for answers y at points x; with as few digits as an error of `goal` allows.
 
-    `digits` of keys and of values may be given. Only numbers of memory tokens have several digits, and none in float32. Where answers are not linear in the values
-    (`value_entries`), all numbers are rounded as they are.
+    `digits` of keys and of values may be given. Only numbers of memory tokens have several, and none in float32. Where answers
+    are not linear in the values (`value_entries`), all numbers are rounded as they are.
     """
     model = copy.deepcopy(model).double()
     if grid.fixed:
