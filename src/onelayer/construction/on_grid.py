@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..layer.digits import balance_readout, with_digits
+from ..layer.digits import balance_readout, has_digits, with_digits
 from ..layer.grid import FLOAT32, MATRICES, Grid
 from ..layer.value_entries import ValueEntries, features, value_entries
 from ..model.transformer import SingleLayerTransformer
@@ -55,13 +55,13 @@ def on_grid(
 ) -> OnGrid:
     """The model with all numbers on the grid, for answers y at points x; with as few digits as an error of `goal` allows.
 
-    `digits` of keys and of values may be given. Only numbers of memory tokens have several, and none in float32. Where answers
+    `digits` of keys and of values may be given; there is one in float32, and where the data token is not read out. Where answers
     are not linear in the values (`value_entries`), all numbers are rounded as they are.
     """
     model = copy.deepcopy(model).double()
     if grid.fixed:
         balance_readout(model)
-    splittable = grid.bits < FLOAT32.bits and model.config.memory_tokens > 0
+    splittable = grid.bits < FLOAT32.bits and has_digits(model)
     best: OnGrid | None = None
     tried = DIGITS if digits is None else (digits,)
     for some in tried if splittable else DIGITS[:1]:
@@ -88,7 +88,7 @@ def _on_grid(model: SingleLayerTransformer, grid: Grid, x: Tensor, y: Tensor, di
         if entries:
             _solve_values(model, given, grid, entries, x, y, digits[1])
     observed = float((_answers(model, x) - y).abs().max())
-    model = with_digits(model, grid, counts, digits[1]) if model.config.memory_tokens else model
+    model = with_digits(model, grid, counts, digits[1]) if has_digits(model) else model
     model = model.to(torch.float32).eval()
     for t in model.state_dict().values():
         t += 0.0  # no −0, which int8 does not have
@@ -171,10 +171,12 @@ def _columns(
         first += len(e.at)
         if not len(own):
             continue
-        count = digits if e.name in ("S", "W_R") else 1
-        if not grid.fixed or e.name not in MATRICES:
-            kind = FLOAT32 if grid.fixed else grid
-            parts.append((kind, count, math.inf, own))
+        count = digits if e.name in ("S", "W_R", "b_R") else 1
+        if grid.fixed and e.name not in MATRICES:
+            parts.append((FLOAT32, 1, math.inf, own))
+            continue
+        if not grid.fixed:
+            parts.append((grid, count, math.inf, own))
             continue
         before, t = given[e.name], torch.zeros_like(given[e.name])
         t.view(-1)[at] = HEADROOM * c[own]
