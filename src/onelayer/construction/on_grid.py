@@ -164,14 +164,15 @@ def _columns(
 
     A column that holds other numbers, too, keeps the exponent with which these were rounded.
     """
-    parts, first = [], 0
+    parts, first, tokens = [], 0, any(e.name == "S" for e in entries)
     for e in entries:
         own = ((mine >= first) & (mine < first + len(e.at))).nonzero().flatten()
         at = e.at[mine[own] - first]
         first += len(e.at)
         if not len(own):
             continue
-        count = digits if e.name in ("S", "W_R", "b_R") else 1
+        several = ("S", "W_R") if tokens else ("W_R", "b_R")  # weights sum to 1, so tokens take up a bias, too
+        count = digits if e.name in several else 1
         if grid.fixed and e.name not in MATRICES:
             parts.append((FLOAT32, 1, math.inf, own))
             continue

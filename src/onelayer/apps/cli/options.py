@@ -43,7 +43,7 @@ class BuildDtype(StrEnum):
     bfloat16 = "bfloat16"
 
 
-class Weights(StrEnum):
+class WeightFormat(StrEnum):
     int8 = "int8"
 
 
@@ -116,7 +116,7 @@ BuildDtypeChoice = Annotated[
     typer.Option(help="Number type; the certificate holds for this arithmetic only (bfloat16: run in float32)."),
 ]
 WeightsChoice = Annotated[
-    Weights | None, typer.Option(help="Store matrices as int8, a power of two for each column; run in float32.")
+    WeightFormat | None, typer.Option(help="Store matrices as int8, a power of two for each column; run in float32.")
 ]
 DtypeChoice = Annotated[Dtype, typer.Option(help="Number type; the certificate holds for this arithmetic only.")]
 Lipschitz = Annotated[
