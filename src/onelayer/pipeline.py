@@ -26,8 +26,9 @@ from .layer.assemble import Frame, Layout, assemble
 from .layer.composed import ComposedLayer
 from .layer.equivalent import softmax_equivalent
 from .layer.heads import EDGE
-from .layer.layer import GateLayer, Layer
+from .layer.layer import GateLayer, Layer, MemoryLayer
 from .layer.magnitudes import largest_score_of
+from .layer.rescaling import with_exact_scale
 from .layer.symmetric import SymmetricLayer
 from .model.config import Attention
 from .model.transformer import SingleLayerTransformer
@@ -130,6 +131,8 @@ def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, f
     """The model of a layer, in the arithmetic of the request."""
     about = (request.outputs, request.layout, request.attention, request.window or 0)
     dtype = request.arithmetic.name
+    if request.single and isinstance(layer, GateLayer | MemoryLayer):
+        layer, frame = with_exact_scale(layer, frame)
     model = assemble(layer, frame, *about).to(request.arithmetic.dtype)
     if request.attention == "linear" and softmax_equivalent(model, request.places, EDGE) is None:
         assert isinstance(layer, GateLayer)
