@@ -196,7 +196,10 @@ def _head_rounding(
     n = keys.ne(0).sum(dim=-1)
     bias = block.biases.masked_fill(~there, 0.0).abs()
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
-    added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
+    score_size = torch.where(bias > 0, sure + moves, 0.0)
+    largest_term = torch.maximum((X[:, None, None] * keys.abs()).amax(dim=-1), bias)
+    inner = torch.where(n == 2, torch.minimum(products + bias, sure + moves + largest_term), (n - 1) * (products + bias))
+    added = products + torch.where(n > 1, inner, 0.0) + score_size
     d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
     top = (grow.masked_fill(~there, 0.0).amax(dim=-1) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1))[..., None]
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
@@ -213,8 +216,10 @@ def _head_rounding(
     here, most = z.abs() + osc, size.amax(dim=2)
     taken = W * (1 + E) / (1 - share) * UP_MANY  # the weights that are computed, sums aside
     terms = taken[..., None] * size
-    normaliser = any_order(taken, a.u, dim=-1) + 4 * a.u
-    summed = any_order(terms, a.u, dim=2) + 7 * a.u * terms.sum(dim=2)
+    up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
+    one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
+    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 4 * a.u
+    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + 7 * a.u * terms.sum(dim=2)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores computed here are float64, too
@@ -227,17 +232,18 @@ def _head_rounding(
     return errors, torch.where(trusted, torch.fmin(here, most), most)
 
 
-def any_order(terms: Tensor, u: float, dim: int) -> Tensor:
+def any_order(terms: Float[Tensor, "... term"], partial: Float[Tensor, "..."], u: float) -> Float[Tensor, "..."]:
     """How far a computed sum of terms of at most these sizes can be from the exact one, in any order of additions.
 
-    An addition is off by at most u times its result, and by no more than the smaller of the two numbers that it adds. Call terms
-    of at least uS big, S = Σ|a_t|, and let there be m of them. At most m − 1 additions have big terms on both sides: uS each. A
-    small term meets a big one once, in a sum of small terms that costs at most its own size: together σ, the sum of all small
-    terms. Additions among small terms cost at most nuσ. Products that are not rounded first cost u|a_t| more each.
+    `partial` is at least |Σ a_t| over every set of terms: the sum of the positive ones or of the negative ones. An addition is
+    off by at most u times its result, and by no more than the smaller of the two numbers that it adds. Call terms of at least
+    u·partial big, and let there be m of them. At most m − 1 additions have big terms on both sides: u·partial each. A small
+    term meets a big one once, in a sum of small terms that costs at most its own size: together σ, the sum of all small terms.
+    Additions among small terms cost at most nuσ. Products that are not rounded first cost u|a_t| more each.
     """
-    whole = terms.sum(dim=dim, keepdim=True)
-    big_and_small = torch.minimum(terms, u * whole).sum(dim=dim, keepdim=True)
-    return (big_and_small - u * whole).clamp_min(0.0).squeeze(dim) * (1 + 4 * terms.shape[dim] * u)
+    most = u * partial
+    found = torch.minimum(terms, most[..., None]).sum(dim=-1) - most
+    return found.clamp_min(0.0) * (1 + 8 * terms.shape[-1] * u)
 
 
 def _off(exponent: Tensor, relative: float) -> Tensor:
