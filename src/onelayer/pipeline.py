@@ -28,7 +28,6 @@ from .layer.equivalent import softmax_equivalent
 from .layer.heads import EDGE
 from .layer.layer import GateLayer, Layer, MemoryLayer
 from .layer.magnitudes import largest_score_of
-from .layer.rescaling import with_exact_scale
 from .layer.symmetric import SymmetricLayer
 from .layer.weight_format import Weights, format_of, stored_as
 from .model.config import Attention
@@ -135,13 +134,10 @@ def build(
 
 def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
-    if request.grid is not None:
-        assert isinstance(layer, GateLayer | MemoryLayer)
-        return model_on(request.grid, request, layer, frame).model
+    if request.weight_grid is not None and isinstance(layer, GateLayer | MemoryLayer):
+        return model_on(request.weight_grid, request, layer, frame).model
     about = (request.outputs, request.layout, request.attention, request.window or 0)
     dtype = request.arithmetic.name
-    if request.single and isinstance(layer, GateLayer | MemoryLayer):
-        layer, frame = with_exact_scale(layer, frame)
     model = assemble(layer, frame, *about).to(request.arithmetic.dtype)
     if request.attention == "linear" and softmax_equivalent(model, request.places, EDGE) is None:
         assert isinstance(layer, GateLayer)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from ..formula.additive import links_of, maximal, parts_of
 from ..layer.arithmetic import FLOAT32, Arithmetic
@@ -17,7 +15,7 @@ from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
 from ..layer.heads import Gates, Memory, Ridges, joined
 from ..layer.layer import Layer, MemoryLayer, added, gate_layer, memory_layer
-from ..layer.rounding.deployed import Boxes, Deployment, box_rounding, deployed_rounding
+from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
 from ..target.group_samples import GroupSamples, base_of
 from ..target.groups import groups_of
@@ -142,17 +140,6 @@ def single_rounding(layer: Layer, enough: float) -> float:
     edge = torch.full((layer.dimension,), 0.5 + 1e-6, dtype=torch.float64)
     how = Deployment(FLOAT32, form.heads + layer.dimension, 1)
     return float(deployed_rounding(form, -edge, edge, how, max(enough, 0.0)).max())
-
-
-def rounding_at(
-    layer: Layer, x: Float[Tensor, "point coordinate"], arithmetic: Arithmetic, groups: int
-) -> float:
-    """What rounding can do to a layer of heads at points, one of so many groups that are added up; infinite with hinges."""
-    form = form_of(layer)
-    if form is None:
-        return math.inf
-    how = Deployment(arithmetic, form.heads * groups + layer.dimension, 1, exact_scale=True)
-    return float(box_rounding(form, Boxes(x, torch.zeros_like(x)), how).max())
 
 
 def rounding_per_value(arithmetic: Arithmetic, family: str, units: int, groups: int, dimension: int) -> float:

@@ -6,9 +6,9 @@ from torch import Tensor
 from ..common.machine import one_thread
 from ..common.numbers import counted
 from ..layer.assemble import Frame, assemble
+from ..layer.conditioning import conditioned
 from ..layer.grid import Grid
 from ..layer.layer import Layer, MemoryLayer
-from ..layer.reframed import frame_on, reframed
 from ..layer.value_entries import value_entries
 from ..layer.weight_format import size_of
 from ..model.transformer import SingleLayerTransformer
@@ -32,8 +32,8 @@ def model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid
 
 
 def _model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid:
-    new = frame_on(grid, frame, request.target.domain)
-    model = assemble(reframed(layer, frame, new), new, request.outputs, request.layout)
+    layer, new = conditioned(layer, frame, grid, request.target.domain)
+    model = assemble(layer, new, request.outputs, request.layout)
     if grid.fixed and isinstance(layer, MemoryLayer):
         balance_readout(model)
     values = sum(len(e.at) for e in value_entries(model) or [])

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from ...common.budget import Budget
-from ...layer.centring import centred
+from ...layer.conditioning import centred, rounding_at
 from ...layer.layer import Layer
 from ...proof.certificate import Box
 from ...target.group_samples import GroupSamples
 from ...target.margin import in_scope
 from ...target.target import Target
-from ..fitted_groups import FittedGroup, combined, config_of, rounding_at, rounding_per_value
+from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from ..solved.values import VALUES_CAP, Solution
@@ -185,7 +185,7 @@ class Candidate:
         layer = combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family)
         x = torch.zeros(ROUNDING_POINTS, self.target.dimension, dtype=torch.float64)
         x[:, list(group)] = pool[:: max(1, len(pool) // ROUNDING_POINTS)][:ROUNDING_POINTS].cpu()
-        return rounding_at(centred(layer), x, self.request.arithmetic, len(self.sources))
+        return rounding_at(centred(layer), x, len(self.sources))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
         """Σ|c| that leaves rounding its share, but enough for a useful fit.
