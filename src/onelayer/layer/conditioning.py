@@ -10,6 +10,7 @@
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from ..target.domain import Domain
@@ -23,7 +24,7 @@ from .reframed import frame_on, reframed
 from .rounding.deployed import Boxes, Deployment, box_rounding
 
 POINTS = 1000  # to centre by
-ROUNDING_POINTS = 400  # to ask for the rounding at
+CANDIDATES, ROUNDING_POINTS = 4000, 400  # points, and those of them where heads cancel most: to ask for the rounding at
 STEPS = (-0.2, 0.2)  # sides of the domain by which the origin may be elsewhere, per coordinate and turn
 TURNS = 2
 
@@ -31,8 +32,8 @@ TURNS = 2
 def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple[Layer, Frame]:
     """The layer in the frame of the grid in which it rounds least."""
     sides = [high - low for low, high in zip(domain.lower, domain.upper, strict=True)]
-    unit = fitting_points(ROUNDING_POINTS, len(sides), 1)
-    x = torch.from_numpy(domain.points(unit.numpy()))
+    x = torch.from_numpy(domain.points(fitting_points(CANDIDATES, len(sides), 1).numpy()))
+    x = x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]
 
     def at(origin: tuple[float, ...]) -> tuple[float, Layer, Frame]:
         new = frame_on(grid, layer, frame, domain, origin)
@@ -59,6 +60,15 @@ def rounding_at(layer: Layer, x: Tensor, groups: int = 1) -> float:
         return torch.inf
     how = Deployment(FLOAT32, form.heads * groups + layer.dimension, 1, exact_scale=True)
     return float(box_rounding(form, Boxes(x, torch.zeros_like(x)), how).max())
+
+
+def cancelling(layer: Layer, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, " point"]:
+    """How much the heads add up in absolute value at points: about what rounding is in proportion to."""
+    if isinstance(layer, GateLayer):
+        gates = torch.einsum("bgs,gso->bo", layer.gates.weights_and_slope(x).abs(), layer.gate_values.abs())
+        return (gates + layer.maxima.features(x).abs() @ layer.max_values.abs()).amax(dim=1)
+    ridges = layer.ridges.features(x) @ layer.ridge_values.abs()
+    return (layer.memory.features(x) @ layer.memory_values.abs() + ridges).amax(dim=1)
 
 
 def from_origin(layer: Layer) -> Layer:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...common.budget import Budget
-from ...layer.conditioning import centred, rounding_at
+from ...layer.conditioning import cancelling, centred, rounding_at
 from ...layer.layer import Layer
 from ...proof.certificate import Box
 from ...target.group_samples import GroupSamples
@@ -31,7 +31,7 @@ POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
-ROUNDING_POINTS = 500  # at which a fit is asked what rounding can do to it
+ROUNDING_POINTS = 400  # at which a fit is asked what rounding can do to it
 AFFINE_POOL = 16_000  # points on which a group is checked for being affine
 SAMPLES_PER_COEFFICIENT = 5  # at least, to call data affine
 AFFINE_SHARE = 1e-3  # share of the goal: a group this close to affine needs no units
@@ -181,11 +181,11 @@ class Candidate:
         return FittedGroup(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
 
     def _rounding(self, group: tuple[int, ...], family: PlainFamily, fit: Fit, pool: Tensor) -> float:
-        """What rounding can do to the heads of a group, at some points of the pool."""
-        layer = combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family)
-        x = torch.zeros(ROUNDING_POINTS, self.target.dimension, dtype=torch.float64)
-        x[:, list(group)] = pool[:: max(1, len(pool) // ROUNDING_POINTS)][:ROUNDING_POINTS].cpu()
-        return rounding_at(centred(layer), x, len(self.sources))
+        """What rounding can do to the heads of a group, at those points of the pool where they cancel most."""
+        layer = centred(combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family))
+        x = torch.zeros(len(pool), self.target.dimension, dtype=torch.float64)
+        x[:, list(group)] = pool.cpu()
+        return rounding_at(layer, x[cancelling(layer, x).topk(min(ROUNDING_POINTS, len(x))).indices], len(self.sources))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
         """Σ|c| that leaves rounding its share, but enough for a useful fit.

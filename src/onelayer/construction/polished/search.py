@@ -16,7 +16,7 @@ from ...common.machine import one_thread
 from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
-from .first_guess import best_start, pruned
+from .first_guess import ARRANGEMENTS, best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
 
@@ -29,7 +29,8 @@ RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is 
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
 LEAST_SHARE = 0.1  # share of the goal that the error may have, however much rounding takes
-MOST_LOST = 6  # sizes, after which rounding above the goal ends the search
+FRESH_WITHIN = 30.0  # times the goal: from there on small values count
+MOST_LOST = 16  # fits, after which rounding above the goal ends the search
 SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 
 
@@ -210,9 +211,10 @@ class UnitSearch:
         return replace(fit, observed=fit.observed + self.lost[-1])
 
     def _lost_to_rounding(self) -> bool:
-        """Whether rounding alone has been above the goal for several sizes, and is not falling."""
+        """Whether rounding alone has been above the goal for many fits, and is not falling."""
         recent = self.lost[-MOST_LOST:]
-        return len(recent) == MOST_LOST and min(recent) > self.goal and min(recent[1:]) > 0.9 * recent[0]
+        older, newer = recent[: MOST_LOST // 2], recent[MOST_LOST // 2 :]
+        return len(recent) == MOST_LOST and min(recent) > self.goal and min(newer) > 0.9 * min(older)
 
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
@@ -248,11 +250,20 @@ class UnitSearch:
                 if stalled(self.history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
                     self.reach = min(SHARPER * self.reach, self.most_reach)  # perhaps the heads must be sharper
                 units = min(self.most, next_size(self.history, goal, len(self.source.group)))
-                again = self.family.name != "memory" or self.faces or self.rounding is not None
-                fresh = [self._start(units, len(self.history))] if again else []
-                starts = [*fresh, self._inserted(fit, units - fit.units)]
+                starts = [*self._fresh(units), self._inserted(fit, units - fit.units)]
             self.grown = self._best_of(starts)
             self.history.append((self.grown.units, self.grown.observed))
+
+    def _fresh(self, units: int) -> list[Tensor]:
+        """Fresh starts of this size: one of gates and of graded units; where rounding counts, one of every arrangement."""
+        turn = len(self.history)
+        if self.rounding is not None and not self.faces:
+            near = self.history[-1][1] <= FRESH_WITHIN * self.goal
+            if self.family.name == "memory" and not near:
+                return []
+            seed = self.source.seed + turn
+            return [self.family.start(units, a, seed).to(self.device) for a in ARRANGEMENTS[self.family.name]]
+        return [self._start(units, turn)] if self.family.name != "memory" or self.faces else []
 
     def _best_of(self, starts: Sequence[Tensor]) -> Fit:
         """The first of the starts that meets the goal, else the one that ends nearest to it."""
