@@ -196,10 +196,7 @@ def _head_rounding(
     n = keys.ne(0).sum(dim=-1)
     bias = block.biases.masked_fill(~there, 0.0).abs()
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
-    score_size = torch.where(bias > 0, sure + moves, 0.0)
-    largest_term = torch.maximum((X[:, None, None] * keys.abs()).amax(dim=-1), bias)
-    inner = torch.where(n == 2, torch.minimum(products + bias, sure + moves + largest_term), (n - 1) * (products + bias))
-    added = products + torch.where(n > 1, inner, 0.0) + score_size
+    added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
     d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
     top = (grow.masked_fill(~there, 0.0).amax(dim=-1) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1))[..., None]
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
