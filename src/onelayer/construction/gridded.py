@@ -73,5 +73,7 @@ def _samples(request: Request, values: int) -> tuple[Tensor, Tensor]:
 def said_of(grid: Grid, found: OnGrid) -> str:
     """How the numbers of a model are written, for its facts."""
     keys, values = found.digits
-    several = f", keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
+    several = (
+        f", keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
+    )
     return f"{grid.name} weights, {size_of(found.model, grid.name):,} bytes{several}"
