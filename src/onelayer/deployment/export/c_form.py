@@ -18,7 +18,8 @@ from ...layer.rounding.computed_slopes import gradient_rounding
 from ...layer.rounding.deployed import deployed_rounding
 from ...proof.decision import cannot_overflow, deployment_of
 from ...proof.slopes import slopes_of_reading
-from .c_text import MOST_STACK, array
+from .c_text import MOST_STACK
+from .c_weights import stored_array
 from .subject import Bound, Subject
 
 NEGLIGIBLE = 0.005  # share of the tolerance: a bound this small is not refined
@@ -73,7 +74,8 @@ def source(subject: Subject, reading: Reading) -> str:
     body = "\n".join("    " + line for line in ["real z[INPUTS];", *lines])
     main = "/* bias + z.linear + sums of softmax averages, z = (x - shift)*scale */\n"
     main += f"void onelayer(const real *x, real *y)\n{{\n{body}\n}}\n"
-    return "\n".join([*(array(name, values, suffix) for name, values in arrays), *functions, main])
+    numbers = (stored_array(name, values, suffix, subject.stored) for name, values in arrays)
+    return "\n".join([*numbers, *functions, main])
 
 
 def slope_error(subject: Subject, reading: Reading) -> float | None:
