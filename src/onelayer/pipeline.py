@@ -134,9 +134,8 @@ def build(
 
 def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
-    if request.grid is not None:
-        assert isinstance(layer, GateLayer | MemoryLayer)
-        return model_on(request.grid, request, layer, frame).model
+    if request.weight_grid is not None and isinstance(layer, GateLayer | MemoryLayer):
+        return model_on(request.weight_grid, request, layer, frame).model
     about = (request.outputs, request.layout, request.attention, request.window or 0)
     dtype = request.arithmetic.name
     model = assemble(layer, frame, *about).to(request.arithmetic.dtype)

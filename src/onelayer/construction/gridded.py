@@ -6,9 +6,9 @@ from torch import Tensor
 from ..common.machine import one_thread
 from ..common.numbers import counted
 from ..layer.assemble import Frame, assemble
+from ..layer.conditioning import conditioned
 from ..layer.grid import Grid
 from ..layer.layer import Layer
-from ..layer.reframed import frame_on, reframed
 from ..layer.value_entries import value_entries
 from ..target.margin import in_scope
 from ..target.points import fitting_points
@@ -30,8 +30,8 @@ def model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid
 
 
 def _model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid:
-    new = frame_on(grid, frame, request.target.domain)
-    model = assemble(reframed(layer, frame, new), new, request.outputs, request.layout)
+    layer, new = conditioned(layer, frame, grid, request.target.domain)
+    model = assemble(layer, new, request.outputs, request.layout)
     values = sum(len(e.at) for e in value_entries(model) or [])
     x, y = _samples(request, values)
     with one_thread():

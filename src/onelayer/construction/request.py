@@ -15,7 +15,7 @@ from ..layer.arithmetic import FLOAT64, Arithmetic
 from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
 from ..layer.assemble.gates import asks_itself
 from ..layer.composed import ComposedLayer
-from ..layer.grid import Grid
+from ..layer.grid import FLOAT32, Grid
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
 from ..model.config import Attention
@@ -77,6 +77,12 @@ class Request:
     def single(self) -> bool:
         """Whether the model will run in float32."""
         return self.arithmetic.name == "float32"
+
+    @property
+    def weight_grid(self) -> Grid | None:
+        """The grid on which the values are solved for: the one asked for, or that of float32."""
+        apart = self.attention != "softmax" or self.layout != "token" or self.method == "representative"
+        return None if apart or not self.single else self.grid or FLOAT32
 
     @property
     def frame(self) -> Frame:

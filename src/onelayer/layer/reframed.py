@@ -1,5 +1,10 @@
-"""The same layer after another normalisation: x̂ = (x − shift)·scale with numbers of a grid."""
+"""The same layer after another normalisation: x̂ = (x − shift)·scale with numbers of a grid.
 
+In x̂ = fl(fl(x − shift)·scale) the product is exact if the scale is a power of two: one rounding less in every score, and a number
+of every grid. Gates share one sharpness, so that their scales may only change alike; where they cannot, they stay as they are.
+"""
+
+import math
 from dataclasses import replace
 
 import torch
@@ -12,17 +17,21 @@ from .heads import Gates, Hinges, Memory
 from .layer import GateLayer, Layer, MemoryLayer
 
 
-def frame_on(grid: Grid, frame: Frame, domain: Domain) -> Frame:
-    """The frame with shift and scale on the grid; no point of the domain is farther out than before."""
-    pairs = [_on(grid, *given) for given in zip(frame.shift, frame.scale, domain.lower, domain.upper, strict=True)]
-    return Frame(tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs))
+def frame_on(grid: Grid, layer: Layer, frame: Frame, domain: Domain, origin: tuple[float, ...] | None = None) -> Frame:
+    """A frame for the layer with shift and scale on the grid: x̂ = 0 at the origin, and |x̂| ≤ ½ on the domain."""
+    origin = origin or frame.shift
+    exact = isinstance(layer, MemoryLayer) or len(set(frame.scale)) == 1
+    pairs = [_on(grid, exact, *given) for given in zip(origin, domain.lower, domain.upper, strict=True)]
+    scale = [min(s for _, s in pairs)] * len(pairs) if len(set(frame.scale)) == 1 else [s for _, s in pairs]
+    return Frame(tuple(shift for shift, _ in pairs), tuple(scale))
 
 
-def _on(grid: Grid, shift: float, scale: float, lower: float, upper: float) -> tuple[float, float]:
-    """Shift and scale of one coordinate: the nearest shift, and the largest scale that keeps |x̂| within what it was."""
-    reach = max(abs(lower - shift), abs(upper - shift)) * scale
+def _on(grid: Grid, exact: bool, shift: float, lower: float, upper: float) -> tuple[float, float]:
+    """Shift and scale of one coordinate: the nearest shift, and the largest scale with |x̂| ≤ ½."""
     shift = float(grid.rounded("shift", torch.tensor([shift], dtype=torch.float64)))
-    most = reach / max(abs(lower - shift), abs(upper - shift))
+    most = 0.5 / max(abs(lower - shift), abs(upper - shift))
+    if exact:
+        return shift, 2.0 ** math.floor(math.log2(most))
     scale = float(grid.rounded("scale", torch.tensor([most], dtype=torch.float64)))
     if scale > most:  # the neighbour below
         below = scale * (1 - 2.0 ** -(24 if grid.fixed else grid.bits))

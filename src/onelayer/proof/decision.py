@@ -225,7 +225,9 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
     summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    return Deployment(arithmetic, summands, reading.steps, scale=max(reading.frame.scale), **largest)
+    scale = reading.frame.scale
+    exact = all(math.frexp(s)[0] == 0.5 for s in scale)
+    return Deployment(arithmetic, summands, reading.steps, scale=max(scale), exact_scale=exact, **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:
