@@ -1,12 +1,14 @@
 """The layer of a request as a model on the grid that was asked for: its frame, its digits and its values."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from ..common.machine import one_thread
 from ..common.numbers import counted
 from ..layer.assemble import Frame, assemble
-from ..layer.conditioning import conditioned
+from ..layer.conditioning import ROUNDING_POINTS, cancelling, conditioned, rounding_at
 from ..layer.grid import Grid
 from ..layer.layer import Layer
 from ..layer.value_entries import value_entries
@@ -17,7 +19,9 @@ from .request import Request
 
 POINTS = (2_000, 6_000, 12_000)  # by the number of coordinates, at least …
 POINTS_PER_VALUE = 12  # … and by the number of values
-GRID_GOAL = 0.7  # share of the tolerance: digits are added until the error at the points is below it
+GRID_GOAL = 0.95  # share of the tolerance for the error at the points and rounding: digits are added until they fit
+MORE_ROUNDING = 1.1  # times that of the layer off the grid, since digits are added up
+GRID_LOSS = 0.02  # share of the tolerance by which the grid may always make the error larger
 
 
 def model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid:
@@ -35,7 +39,15 @@ def _model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGri
     values = sum(len(e.at) for e in value_entries(model) or [])
     x, y = _samples(request, values)
     with one_thread():
-        return on_grid(model, grid, x, y, GRID_GOAL * request.fit_tolerance)
+        return on_grid(model, grid, x, y, _goal(request, layer, new(x), y))
+
+
+def _goal(request: Request, layer: Layer, x: Tensor, y: Tensor) -> float:
+    """The error that is enough on the grid: what rounding leaves of the tolerance, or a little more than off the grid."""
+    tolerance, own = request.fit_tolerance, float((layer(x) - y).abs().max())
+    rounding = rounding_at(layer, x[cancelling(layer, x).topk(min(ROUNDING_POINTS, len(x))).indices])
+    left = GRID_GOAL * tolerance - MORE_ROUNDING * rounding if math.isfinite(rounding) else 0.0
+    return max(left, own + GRID_LOSS * tolerance)
 
 
 def _samples(request: Request, values: int) -> tuple[Tensor, Tensor]:
