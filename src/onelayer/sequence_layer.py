@@ -17,6 +17,7 @@ from .common.checks import known_options
 from .common.errors import InputError
 from .common.table import Table
 from .layer.facts import Facts
+from .layer.weight_format import size_of
 from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate
 from .proof.circuit.circuit import Circuit
@@ -48,6 +49,11 @@ class SequenceLayer:
     @property
     def parameters(self) -> int:
         return self.model.parameter_count
+
+    @property
+    def bytes(self) -> int:
+        """The size of all stored numbers."""
+        return size_of(self.model, self.certificate.arithmetic)
 
     def __call__(self, x: Any) -> Any:
         """T(x) as NumPy arrays: for one sequence, for an array of them, or a list for a list of different lengths."""

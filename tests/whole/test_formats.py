@@ -116,6 +116,11 @@ def test_a_folder_holds_the_narrow_numbers(approx, tmp_path):
     assert np.abs(loaded.fast()(x) - approx(x)).max() < 1e-4
 
 
+def test_the_report_counts_the_bytes(approx, tmp_path):
+    page = approx.report(tmp_path / "r.html").read_text()
+    assert f"{approx.bytes:,}, as {approx.weight_format}" in page
+
+
 def resealed(folder, tensors, fingerprint=None):
     """The folder with other tensors, and digests that fit."""
     content = (folder / "model.safetensors").read_bytes()

@@ -16,6 +16,7 @@ MOST_STEEP = 3  # variables of a function with unbounded slopes for which a plan
 
 def size_table(approximation: Shown) -> Table:
     """Units, heads, parameters, bytes, operations, cancellation."""
+    low = approximation.certificate.weight_format
     facts, model = approximation.facts, approximation.model
     c = model.config
     rows: list[tuple[object, ...]] = [
@@ -25,7 +26,7 @@ def size_table(approximation: Shown) -> Table:
         ("tokens", f"{c.tokens:,} data, {c.special_tokens:,} special"),
         ("d_model, d_k, d_v, FFN width", f"{c.d_model:,}, {c.d_k:,}, {c.d_v:,}, {c.ffn_width:,}"),
         ("parameters", f"{approximation.parameters:,}"),
-        ("bytes", f"{approximation.parameters * model.W_E.element_size():,}"),
+        ("bytes", f"{approximation.bytes:,}" + (f", as {low}" if low else "")),
         ("operations per evaluation", f"{c.operations:,}"),
     ]
     rows += [
