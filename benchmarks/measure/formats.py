@@ -26,13 +26,24 @@ MOST_VARIABLES = 2
 SECONDS = 300.0  # of a build
 POINTS = 100_000
 EXPORTS: list[dict[str, Any]] = [{"to": "onnx"}, {"to": "c"}, {"to": "torch"}]
-COLUMNS = ["target", "weights", "ε", "bound", "observed", "rounding", "units", "parameters", "bytes"]
+COLUMNS = [
+    "target",
+    "weights",
+    "ε",
+    "bound",
+    "observed",
+    "rounding",
+    "units",
+    "parameters",
+    "bytes",
+    "bytes at ε = 0.01",
+]
 EXPORT_COLUMNS = ["target", "weights", "export", "bytes", "observed difference", "bound (proved)", "observed error"]
 
 
-def smallest(target: Named, chosen: dict[str, Any], seconds: float) -> Approximation | None:
-    """The last layer that is certified, from one tolerance to half of it."""
-    best = None
+def certified(target: Named, chosen: dict[str, Any], seconds: float) -> list[Approximation]:
+    """The layers that are certified, from one tolerance to half of it."""
+    layers = []
     for tolerance in STEPS:
         try:
             found = ol.build(target.target, tolerance=tolerance, seconds=seconds, **chosen)
@@ -40,18 +51,27 @@ def smallest(target: Named, chosen: dict[str, Any], seconds: float) -> Approxima
             break
         if found.certificate.verdict != "CERTIFIED":
             break
-        best = found
-    return best
+        layers.append(found)
+    return layers
 
 
-def row(title: str, name: str, best: Approximation | None) -> list[str]:
-    if best is None:
+def row(title: str, name: str, layers: list[Approximation]) -> list[str]:
+    if not layers:
         return [title, name, "none", *[""] * (len(COLUMNS) - 3)]
+    first, best = layers[0], layers[-1]
     c, rounding = best.certificate, best.certificate.evidence.rounding
     numbers = [f"{c.tolerance:.2g}", at_most(c.bound, 2), at_least(c.observed, 2)]
     numbers.append("–" if rounding is None else f"{rounding:.1e}")
     kind = "gates" if best.facts.construction == "gates" else "tokens"
-    return [title, name, *numbers, f"{best.units} {kind}", f"{best.parameters:,}", f"{best.bytes:,}"]
+    return [
+        title,
+        name,
+        *numbers,
+        f"{best.units} {kind}",
+        f"{best.parameters:,}",
+        f"{best.bytes:,}",
+        f"{first.bytes:,}",
+    ]
 
 
 def exported(title: str, name: str, best: Approximation, folder: Path) -> list[list[str]]:
@@ -77,10 +97,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for target in map(named, args.targets) if args.targets else few:
             for name, chosen in FORMATS.items():
-                best = smallest(target, chosen, args.seconds)
-                cells.append(row(target.title, name, best))
+                layers = certified(target, chosen, args.seconds)
+                cells.append(row(target.title, name, layers))
                 print(*cells[-1], sep="  ", flush=True)
-                files += exported(target.title, name, best, Path(folder)) if best is not None else []
+                files += exported(target.title, name, layers[-1], Path(folder)) if layers else []
     print(markdown(COLUMNS, cells), markdown(EXPORT_COLUMNS, files), sep="\n\n")
     if args.page:
         page = page_of("formats.md")
