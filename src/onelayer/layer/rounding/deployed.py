@@ -87,6 +87,12 @@ class Deployment:
     scale: float = 1.0  # the largest |scale| of x̂ = (x − shift)·scale
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
+    @property
+    def beside(self) -> float:
+        """What comes after the sum over the heads, wherever the point is."""
+        u = self.arithmetic.u
+        return 2 * self.steps * u * self.passed + (self.summands + self.steps + 2) * u * self.constants + self.error
+
 
 def deployed_rounding(
     form: Form,
@@ -107,10 +113,8 @@ def deployed_rounding(
         pick = list(group)
         start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
         total = total + _largest(part, start, how, enough / len(groups), over)
-    u = how.arithmetic.u
-    beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
     safe = max(how.passed, how.constants) < how.arithmetic.overflow / 8
-    return (total + beside) * UP_MANY if safe else total + torch.inf
+    return (total + how.beside) * UP_MANY if safe else total + torch.inf
 
 
 def _largest(
