@@ -12,9 +12,9 @@ import onelayer as ol
 from backend_hunting import assembled, bound_at, exp_units, hunt, memory_tokens, programs, real_values
 from cases import built, random_layer
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.any_order import FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, arithmetic_of_model
 from onelayer.layer.rounding.deployed import Deployment
-from onelayer.layer.reading import form_of_model
 from onelayer.model.transformer import SingleLayerTransformer
 
 PROGRAMS = {p.name: p for p in programs("cpu")}

@@ -25,7 +25,7 @@ class Arithmetic:
     overflow: float  # no number may come near this
     exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
     shift_roundings: float = 1.0  # of a score from which the largest one, or one near it, is subtracted
-    score_roundings: float = 0.0  # of the terms of a score, beyond their products and sums: a score that is scaled once more
+    score_roundings: float = 0.0  # of a term of a score, beyond products and sums: scores that are scaled once more
     rescalings: int = 0  # how often the partial sums of a softmax are multiplied by another factor, at most
 
     @property

@@ -16,7 +16,7 @@ from ...common.errors import InputError
 from ...common.numbers import at_most
 from . import c_form, c_layer
 from .c_exp import Exponential, TableExp, table_exp
-from .proved import reading_of
+from .program_distance import reading_of
 from .subject import Bound, Made, Measured, Subject
 
 UP = 1 + 1e-15  # the rounding of one sum

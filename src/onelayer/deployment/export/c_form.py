@@ -14,7 +14,7 @@ from ...layer.reading import Reading
 from ...layer.rounding.computed_slopes import gradient_rounding
 from ...proof.slopes import slopes_of_reading
 from .c_text import MOST_STACK, array
-from .proved import distance
+from .program_distance import distance
 from .subject import Bound, Subject
 
 

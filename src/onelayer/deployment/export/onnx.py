@@ -3,7 +3,7 @@
 Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
 Erf (GELU, only in float32), ReduceMean, Sqrt and Div (LayerNorm), and those that only move numbers. Input "x", output "y", any
 batch. The graph is run by ONNX Runtime before it is written. Where the layer is a sum of softmax averages, what its CPU provider
-can round differently is bounded (`proved`); otherwise it is measured only.
+can round differently is bounded (`program_distance`); otherwise it is measured only.
 
 ONNX Runtime merges a product with a scalar constant into a neighbouring MatMul, and keeps that constant as float32 even in
 float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_k is in W^Q, and a scale of one number in W^E.
@@ -19,7 +19,7 @@ from ...common.errors import InputError
 from ...layer.rounding.any_order import ONNX_RUNTIME
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
-from .proved import backend_bound
+from .program_distance import backend_bound
 from .subject import Made, Subject
 
 OPSET, IR = 18, 8  # from 2022: old enough for most runtimes

@@ -27,8 +27,8 @@ number ν may be off by ν instead, and so may a product with it; the sums they 
 `Arithmetic` holds R as `rescalings`, and κ as `exp_ulps`; R = 0 is softmax in one piece. A program that scales scores once more,
 by log2 e say, rounds each of them once more: `score_roundings`.
 
-What is assumed of a program is κ, the smallest block, and IEEE arithmetic; `benchmarks/measure/backends.py` measures κ and hunts for
-violations. Where a program's own source names the error of its exponential, that is assumed, otherwise 2 units.
+What is assumed of a program is κ, the smallest block, and IEEE arithmetic; `benchmarks/measure/backends.py` measures κ and hunts
+for violations. Where a program's own source names the error of its exponential, that is assumed, otherwise 2 units.
 """
 
 from dataclasses import dataclass, replace
@@ -83,7 +83,7 @@ MEMORY_EFFICIENT = Backend(
 
 
 def arithmetic_of_model(model: SingleLayerTransformer) -> Arithmetic:
-    """The arithmetic in which the model itself runs on a CPU: that of its dtype, and of torch's fused attention if it has that."""
+    """The arithmetic in which the model itself runs on a CPU: that of its dtype, or of torch's fused kernels in it."""
     own, c = arithmetic_of(model.W_E.dtype), model.config
     return FUSED.arithmetic(own, c.all_tokens) if c.attention == "fused" else own
 
