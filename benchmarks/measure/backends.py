@@ -10,6 +10,7 @@ and no layer here is in these; float32 has its memory-efficient kernel, for head
 """
 
 import json
+import platform
 import sys
 import time
 from pathlib import Path
@@ -62,7 +63,7 @@ def cells(r: dict) -> list[str]:
 
 def measured(device: str, scores: int, seed: int, only: str) -> dict[str, object]:
     """All programs of a device, one row each; printed as they come."""
-    rows, card = [], torch.cuda.get_device_name() if device != "cpu" else "CPU"
+    rows = []
     for program in programs(device):
         for dtype in (torch.float32, torch.float64):
             if only not in program.name or str(dtype).removeprefix("torch.") not in program.backend.exp_ulps:
@@ -75,7 +76,17 @@ def measured(device: str, scores: int, seed: int, only: str) -> dict[str, object
                 print(program.name, dtype, "is not available here", flush=True)
                 continue
             print(*cells(rows[-1]), f"{rows[-1]['seconds']:.0f} s", rows[-1]["worst"], sep="  ", flush=True)
-    return {"device": card, "torch": torch.__version__, "rows": rows}
+    return {"where": where(device), "rows": rows}
+
+
+def where(device: str) -> str:
+    """The machine and the versions."""
+    if device != "cpu":
+        return f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    import onnxruntime
+
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"{platform.machine()} with {capability}, torch {torch.__version__}, ONNX Runtime {onnxruntime.__version__}"
 
 
 def main() -> int:
@@ -91,7 +102,7 @@ def main() -> int:
     given = None if args.source is None else json.loads(args.source.read_text())
     found = given or measured(args.device, int(args.scores), args.seed, args.only)
     table = markdown(COLUMNS, [cells(r) for r in found["rows"]])
-    table += f"\n\n{found['device']}, torch {found['torch']}."
+    table += f"\n\n{found['where']}."
     print(table)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hunting
 import onelayer as ol
 from backend_hunting import assembled, bound_at, exp_units, hunt, memory_tokens, programs, real_values
 from cases import built, random_layer
@@ -149,3 +150,11 @@ def test_fused_layers_have_the_form_of_softmax_layers():
     own, fused = form_of_model(model), form_of_model(fused_copy(model))
     assert all(torch.equal(a.keys, b.keys) for a, b in zip(own.form.blocks, fused.form.blocks, strict=True))
     assert (fused.error >= own.error).all()
+
+
+@pytest.mark.parametrize("method", ["analytic", "bisect"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_no_bound_of_a_fused_layer_is_below_the_truth(method, dtype):
+    finds = list(hunting.hunt(hunting.engine(method, 0.3, dtype), map(hunting.fused, range(10)), dtype))
+    assert not [str(f.case) for f in finds if f.violated]
+    assert any(np.isfinite(f.bound) for f in finds)

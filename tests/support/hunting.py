@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from flint import arb, ctx
 
-from hostile import Case, case, network, one_head, special
+from hostile import Case, case, fused, network, one_head, special
 from onelayer.common.budget import Budget
 from onelayer.common.machine import one_thread
 from onelayer.formula import enclose, holds
@@ -33,6 +33,7 @@ __all__ = [
     "case",
     "deployed",
     "engine",
+    "fused",
     "hunt",
     "network",
     "observed",
