@@ -19,7 +19,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from backend_hunting import Program, exp_units, hunt, kernel_refuses, programs
+from backend_hunting import exp_units, hunt
+from backend_programs import Program, kernel_refuses, programs
 from onelayer.common.numbers import at_least
 from page import markdown, options, page_of, placed
 

@@ -7,7 +7,7 @@ with 1 after a violation, with the seed that reproduces it. `--cases networks --
 LayerNorm, smooth activations and other attention than softmax included. `--cases heads` takes memory tokens alone, in up to
 seven variables. `--cases fused` takes layers and networks with torch's fused attention (`backends.py` has other programs).
 `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable singularities.
-`--cases statements` attacks what is said around the bound: tampered relative claims, points at margins, points that are no float32
+`--cases statements` attacks what is said around the bound: tampered relative claims, points at margins or that are no float32
 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts bounds on the slopes of T − f instead, with
 secants. `--cases ranges` holds proved ranges of values, slopes and second derivatives against divided differences in balls,
 `--cases properties` properties that such a difference contradicts, `--cases suprema` both ends of sup |T − f| against errors that

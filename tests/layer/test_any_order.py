@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import hunting
 import onelayer as ol
-from backend_hunting import assembled, bound_at, exp_units, hunt, memory_tokens, programs, real_values
+from backend_hunting import bound_at, exp_units, hunt, real_values
+from backend_programs import programs
 from cases import built, random_layer
+from difficult_layers import assembled, memory_tokens
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.any_order import FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, arithmetic_of_model

@@ -6,175 +6,25 @@ and in extended precision (64 bits) for float64 ones, and the distance with the 
 ties, exponentials that vanish, values that cancel, and numbers of tokens around the sizes of blocks.
 """
 
-import itertools
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import onelayer as ol
-from cases import loud, random_layer
-from exporting import wrapped
-from onelayer.deployment.attention.evaluator import deployment_by
+from backend_programs import Program, kernel_refuses
+from difficult_layers import DEPTH, SIDE, assembled, difficult_layers
 from onelayer.deployment.attention.kernels import KERNELS
-from onelayer.deployment.attention.linear import LinearAttention
-from onelayer.layer.arithmetic import arithmetic_of
-from onelayer.layer.assemble import Frame, assemble, frame_of, outputs_of
+from onelayer.layer.assemble import Frame, assemble, outputs_of
 from onelayer.layer.form import Form
 from onelayer.layer.heads import Memory
-from onelayer.layer.layer import GateLayer, MemoryLayer, memory_layer
-from onelayer.layer.reading import Reading, form_of_model
-from onelayer.layer.rounding.any_order import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
+from onelayer.layer.layer import memory_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.any_order import MEMORY_EFFICIENT
 from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
-from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.decision import deployment_of
 
-OWN = Backend("torch, softmax", {"float64": 2.0, "float32": 2.0})
-Answer = Callable[[torch.Tensor], torch.Tensor]  # points [batch, D] → [batch, outputs], both on the CPU
-DEPTH = {torch.float32: 110.0, torch.float64: 760.0}  # exp of minus this is 0
-SIDE = (-1.0, 2.0)
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
-AROUND_BLOCKS = (2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1025, 2048)  # numbers of tokens
-
-
-@dataclass(frozen=True)
-class Program:
-    """A way to evaluate a layer: what is assumed of it, and how it is run."""
-
-    name: str
-    backend: Backend
-    run: Callable[[SingleLayerTransformer, Reading], Answer]
-
-    def how(self, model: SingleLayerTransformer, reading: Reading) -> Deployment:
-        """How its rounding is bounded; our own kernels evaluate the form."""
-        if self.backend is KERNELS:
-            return deployment_by(reading, model, LinearAttention(reading.form, reading.frame))
-        own = arithmetic_of(model.W_E.dtype)
-        return deployment_of(reading, self.backend.arithmetic(own, model.config.all_tokens))
-
-
-class Contiguous(SingleLayerTransformer):
-    """A model whose heads of width one are laid out as all kernels want them."""
-
-    def _project(self, x: torch.Tensor, which: str) -> torch.Tensor:
-        return super()._project(x, which).clone(memory_format=torch.contiguous_format)
-
-
-def by_model(
-    fused: SDPBackend | None = None, device: str = "cpu"
-) -> Callable[[SingleLayerTransformer, Reading], Answer]:
-    """The model itself, or with one of torch's kernels; a kernel that does not take the layer raises RuntimeError."""
-
-    def run(model: SingleLayerTransformer, _: Reading) -> Answer:
-        c, D = model.config, model.config.tokens * model.config.features_in
-        chosen = Contiguous(replace(c, attention="fused" if fused else "softmax"), dtype=model.W_E.dtype)
-        chosen.load_state_dict(model.state_dict())
-        chosen = chosen.to(device)
-
-        @torch.no_grad()
-        def answer(x: torch.Tensor) -> torch.Tensor:
-            with sdpa_kernel(fused or SDPBackend.MATH), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # why a kernel does not take a layer
-                return chosen(x.to(device).reshape(-1, c.tokens, D // c.tokens)).flatten(1).cpu()
-
-        return answer
-
-    return run
-
-
-def by_onnx(model: SingleLayerTransformer, _: Reading) -> Answer:
-    """The exported graph in ONNX Runtime."""
-    import onnxruntime
-
-    with tempfile.TemporaryDirectory() as folder:
-        ol.export(wrapped(model), Path(folder) / "model.onnx", to="onnx", points=1)
-        text = (Path(folder) / "model.onnx").read_bytes()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
-    return lambda x: torch.from_numpy(session.run(["y"], {"x": x.numpy()})[0]).reshape(len(x), -1)
-
-
-def by_form(device: str = "cpu") -> Callable[[SingleLayerTransformer, Reading], Answer]:
-    """`approx.fast()`: linear attention, on a GPU by our own kernels."""
-
-    def run(_: SingleLayerTransformer, reading: Reading) -> Answer:
-        fast = LinearAttention(reading.form, reading.frame, device=device)
-        return lambda x: fast(x.to(device)).cpu()
-
-    return run
-
-
-def programs(device: str) -> list[Program]:
-    """What there is on a CPU, or on an NVIDIA card."""
-    if device == "cpu":
-        return [
-            Program("torch, softmax", OWN, by_model()),
-            Program("torch, linear attention", OWN, by_form()),
-            Program("torch, fused: flash", FUSED, by_model(SDPBackend.FLASH_ATTENTION)),
-            Program("torch, fused: math", FUSED, by_model(SDPBackend.MATH)),
-            Program("ONNX Runtime", ONNX_RUNTIME, by_onnx),
-        ]
-    return [
-        Program("torch, softmax", CUDA, by_model(None, device)),
-        Program("torch, fused: math", CUDA, by_model(SDPBackend.MATH, device)),
-        Program("torch, fused: memory-efficient", MEMORY_EFFICIENT, by_model(SDPBackend.EFFICIENT_ATTENTION, device)),
-        Program("our kernels (Triton)", KERNELS, by_form(device)),
-    ]
-
-
-def kernel_refuses(error: RuntimeError) -> bool:
-    """Whether torch has no such kernel for these heads, or none at all."""
-    return "No available kernel" in str(error) or "No viable backend" in str(error)
-
-
-def difficult_layers(dtype: torch.dtype, seed: int) -> Iterator[tuple[str, GateLayer | MemoryLayer]]:
-    """Endless: gates and memory tokens by turns. Heads of memory tokens are four wide, which all kernels take."""
-    for number in itertools.count(seed):
-        rng = np.random.default_rng(number)
-        sharp = float(rng.choice([1.0, 30.0, 1e3, 1e4]))
-        if number % 4 == 0:
-            outputs = int(rng.choice([1, 4]))
-            yield f"gates, sharpness {sharp:g}, {number}", random_layer(2, outputs, number, sharp, "gates")
-        else:
-            yield memory_tokens(int(rng.choice(AROUND_BLOCKS)), sharp, DEPTH[dtype], number)
-
-
-def memory_tokens(count: int, sharp: float, depth: float, seed: int) -> tuple[str, MemoryLayer]:
-    """Memory tokens in three variables with four outputs."""
-    rng = np.random.default_rng(seed)
-    kind = rng.choice(["random", "rising", "ties", "close", "vanishing", "one above all"])
-    keys, biases = rng.normal(size=(count, 3)) * sharp, rng.normal(size=count) * sharp
-    if kind == "rising":  # every block has the largest score so far
-        biases = np.sort(biases)
-        keys = keys * 1e-3
-    elif kind == "ties":
-        keys, biases = np.rint(keys[rng.integers(0, min(count, 3), count)]), np.zeros(count)
-    elif kind == "close":
-        biases, keys = 1 + np.arange(count) * 2.0**-20, np.ones((count, 3))
-    elif kind == "vanishing":
-        biases, keys = -depth * rng.random(count), rng.normal(size=(count, 3))
-    elif kind == "one above all":
-        biases[rng.integers(count)] = 2 * sharp * np.sqrt(count)
-    memory = Memory(torch.from_numpy(keys), torch.from_numpy(biases), torch.zeros(count, dtype=torch.int64))
-    values = torch.from_numpy(rng.normal(size=(count, 4)))
-    bias, linear = torch.from_numpy(rng.normal(size=4)), torch.from_numpy(rng.normal(size=(3, 4)))
-    layer = memory_layer(bias, 3, (memory, values), linear=linear)
-    cancels = count > 1 and rng.random() < 0.3
-    name = f"{count} tokens, {kind}, scores of size {sharp:g}{', cancelling' if cancels else ''}, {seed}"
-    return name, loud(layer, 1e6, seed) if cancels else layer
-
-
-def assembled(layer: GateLayer | MemoryLayer, dtype: torch.dtype) -> SingleLayerTransformer:
-    D, m = layer.dimension, layer.outputs
-    target = ol.Target("; ".join(["x1"] * m), [SIDE] * D)
-    return assemble(layer, frame_of(target.domain), outputs_of(target)).to(dtype)
 
 
 def difficult_points(
