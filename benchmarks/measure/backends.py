@@ -97,11 +97,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    parser.add_argument("--from", type=Path, dest="source", help="take the numbers from such a file")
+    parser.add_argument("--from", type=Path, nargs="+", dest="sources", help="take the numbers from such files")
     parser.add_argument("--page", action="store_true", help="write the table into guarantees.md")
     args = parser.parse_args()
-    given = None if args.source is None else json.loads(args.source.read_text())
-    found = given or measured(args.device, int(args.scores), args.seed, args.only)
+    given = [json.loads(path.read_text()) for path in args.sources or ()]
+    found = given or [measured(args.device, int(args.scores), args.seed, args.only)]
+    found = {"where": found[0]["where"], "rows": [r for one in found for r in one["rows"]]}
     table = markdown(COLUMNS, [cells(r) for r in found["rows"]])
     table += f"\n\n{found['where']}."
     print(table)

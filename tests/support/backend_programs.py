@@ -1,18 +1,17 @@
 """The programs and kernels that evaluate a layer, what is assumed of each, and how it is run."""
 
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-import onelayer as ol
 from onelayer.deployment.attention.evaluator import deployment_by
 from onelayer.deployment.attention.kernels import KERNELS
 from onelayer.deployment.attention.linear import LinearAttention
+from onelayer.deployment.export.onnx import SingleLengthGraph, packages, session_of
+from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import Reading
 from onelayer.layer.rounding.any_order import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
@@ -70,17 +69,13 @@ def by_model(
 
 
 def by_onnx(model: SingleLayerTransformer, _: Reading) -> Answer:
-    """The exported graph in ONNX Runtime."""
-    import onnxruntime
-
+    """The graph of an export in ONNX Runtime."""
     from exporting import wrapped
 
-    with tempfile.TemporaryDirectory() as folder:
-        ol.export(wrapped(model), Path(folder) / "model.onnx", to="onnx", points=1)
-        text = (Path(folder) / "model.onnx").read_bytes()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
+    onnx, runtime = packages()
+    graph = SingleLengthGraph(subject_of(wrapped(model), None))
+    graph.read(graph.sublayers(*graph.tokens()))
+    session = session_of(runtime, graph.model(onnx))
     return lambda x: torch.from_numpy(session.run(["y"], {"x": x.numpy()})[0]).reshape(len(x), -1)
 
 
