@@ -64,7 +64,7 @@ def cells(r: dict) -> list[str]:
 
 def measured(device: str, scores: int, seed: int, only: str) -> dict[str, object]:
     """All programs of a device, one row each; printed as they come."""
-    rows = []
+    rows, failed = [], 0
     for program in programs(device):
         for dtype in (torch.float32, torch.float64):
             if only not in program.name or str(dtype).removeprefix("torch.") not in program.backend.exp_ulps:
@@ -72,12 +72,12 @@ def measured(device: str, scores: int, seed: int, only: str) -> dict[str, object
             try:
                 rows.append(row(program, dtype, scores, seed))
             except RuntimeError as error:
-                if not kernel_refuses(error):
-                    raise
-                print(program.name, dtype, "is not available here", flush=True)
+                absent = kernel_refuses(error)
+                failed += not absent
+                print(program.name, dtype, "is not available here" if absent else f"FAILED: {error}", flush=True)
                 continue
             print(*cells(rows[-1]), f"{rows[-1]['seconds']:.0f} s", rows[-1]["worst"], sep="  ", flush=True)
-    return {"where": where(device), "rows": rows}
+    return {"where": where(device), "rows": rows, "failed": failed}
 
 
 def where(device: str) -> str:
@@ -102,16 +102,15 @@ def main() -> int:
     args = parser.parse_args()
     given = [json.loads(path.read_text()) for path in args.sources or ()]
     found = given or [measured(args.device, int(args.scores), args.seed, args.only)]
-    found = {"where": found[0]["where"], "rows": [r for one in found for r in one["rows"]]}
-    table = markdown(COLUMNS, [cells(r) for r in found["rows"]])
-    table += f"\n\n{found['where']}."
+    rows, failed = [r for one in found for r in one["rows"]], sum(one.get("failed", 0) for one in found)
+    table = markdown(COLUMNS, [cells(r) for r in rows]) + f"\n\n{found[0]['where']}."
     print(table)
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1))
+        args.json.write_text(json.dumps({"where": found[0]["where"], "rows": rows, "failed": failed}, indent=1))
     if args.page:
         mark = "backends" if args.device == "cpu" else "backends-gpu"
         PAGE.write_text(placed(PAGE.read_text(), mark, table))
-    return 1 if any(r["violations"] for r in found["rows"]) else 0
+    return 1 if failed or any(r["violations"] for r in rows) else 0
 
 
 if __name__ == "__main__":

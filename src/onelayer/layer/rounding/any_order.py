@@ -33,6 +33,8 @@ for violations. Where a program's own source names the error of its exponential,
 
 from dataclasses import dataclass, replace
 
+import torch
+
 from ...model.config import Attention
 from ...model.transformer import SingleLayerTransformer
 from ..arithmetic import Arithmetic, arithmetic_of
@@ -43,7 +45,7 @@ class Backend:
     """A program that evaluates attention, and what is assumed of it."""
 
     name: str
-    exp_ulps: dict[str, float]  # by dtype: of its exponential, in units in the last place
+    exp_ulps: dict[str, float]  # by what it computes in: error of its exponential, in units in the last place
     block: int = 0  # tokens of a block, at least; 0: no sum is ever rescaled
     shift_roundings: float = 1.0
     score_roundings: float = 0.0  # in units of u·`coarseness`, as everything but `exp_ulps`
@@ -56,7 +58,7 @@ class Backend:
             own,
             u=own.u * self.coarseness,
             smallest=own.smallest * self.vanishing,
-            exp_ulps=self.exp_ulps[own.name] / self.coarseness,
+            exp_ulps=self.exp_ulps["float64" if own.dtype == torch.float64 else "float32"] / self.coarseness,
             shift_roundings=self.shift_roundings,
             score_roundings=self.score_roundings,
             rescalings=-(-tokens // self.block) - 1 if self.block else 0,
