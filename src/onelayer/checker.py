@@ -1371,6 +1371,16 @@ def projected(token: dict[int, Computed], W: Any, biases: list[Any], D: int) -> 
     return found
 
 
+def summation(sizes: list[Any], most: Any, u: Any) -> Any:
+    """How far a computed sum of terms of these sizes can be off, added in any order; no terms add up to more than `most`.
+
+    An addition is off by at most u times its result, and by no more than the smaller of its two numbers. With m terms of at least
+    u·most, at most m − 1 additions have such terms on both sides; any other one costs no more than the smaller terms in it, which
+    are then with a larger one; sums of smaller terms alone cost u times these, a part of `rise`, as products do, of `off`.
+    """
+    return (summed(v.min(u * most) for v in sizes) - u * most).max(arb(0))
+
+
 @dataclass
 class Head:
     """Σ_t softmax_t(scores)·values[output][token], affine in x; and how it is computed.
@@ -1405,8 +1415,8 @@ class Head:
         If exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average z = Σ w_t v_t moves by exactly
         Σ w_t η_t(v_t − z)/(1 + Σ w_t η_t): nothing where a weight is 0 or 1. x̂ itself is off by ≤ 2u|x̂|, exp by 4u, so
         E_t = e^y − 1 ≤ y + y² with y = d_t + u(a_t + 4), d_t the error of a score and a_t = max s − s_t, which is subtracted
-        first; or y = u(3Σ|k_i x̂_i| + 11) where e^(k_i x_i) and e^b are multiplied. Of n tokens, normaliser and sum cost
-        (n + 2)u|z| + (n + 4)u Σ w_t|v_t|, besides the errors of the values. On the box, with k̄ and z̄ the averages at c,
+        first; or y = u(3Σ|k_i x̂_i| + 11) where e^(k_i x_i) and e^b are multiplied. Normaliser and sum cost 3u|z| + 5u Σ w_t|v_t|
+        and what their additions cost (`summation`), besides the errors of the values. On the box, with k̄ and z̄ the averages at c,
 
             w_t(x) ≤ W_t = w_t(c)·e^(g_t),  g_t = Σ_i |k_ti − k̄_i| r_i    (Jensen),    |v_t − z̄| ≤ dev_t,
             |z − z̄| ≤ Σ W dev, and by derivatives ≤ Σ_t W_t Σ_i |∂_i v_t| r_i + Σ W g dev + Σ W g·Σ W dev.
@@ -1436,8 +1446,9 @@ class Head:
         for column, gain, cost in self.columns.values():
             v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
             large = [abs(p) + q for p, q in zipped(v, swing)]
-            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zipped(column, large)]
-            here, error = greatest(large), greatest(off)
+            more = 5 if smooth else n + 4 if n > 1 else 0
+            off = [u * t.error(X, moved, p, more) for t, p in zipped(column, large)]
+            here, error, normaliser = greatest(large), greatest(off), (n + 2) * u if n > 1 else arb(0)
             if smooth:
                 z = dot(w, v)
                 dev = [abs(p - z) + q for p, q in zipped(v, swing)]
@@ -1446,7 +1457,11 @@ class Head:
                 here = here.min(abs(z) + near)
                 weighted = summed((p + q) * t for p, q, t in zipped(W, WE, off))
                 error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
-            error += (n + 2) * u * here if n > 1 else 0
+                taken = [(p + q) / (1 - share) for p, q in zipped(W, WE)]
+                sides = [[t * (sign * p + q).max(arb(0)) for t, p, q in zipped(taken, v, swing)] for sign in (1, -1)]
+                error += summation(list(map(operator.mul, taken, large)), greatest(map(summed, sides)), u)
+                normaliser = summation(taken, summed(taken), u) + 3 * u
+            error += normaliser * here
             known = [k + error * p + here * q for k, p, q in zipped(known, gain, cost)]
         return known
 

@@ -16,19 +16,20 @@ from .common.errors import InputError
 from .common.machine import device_of
 from .common.numbers import counted
 from .common.progress import Progress
+from .construction.gridded import model_on
 from .construction.leaning import attempts, statements_of, time_to_judge
 from .construction.menu import Construction, Method
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import BUILD_SECONDS, Request
-from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
 from .layer.composed import ComposedLayer
 from .layer.equivalent import softmax_equivalent
 from .layer.heads import EDGE
-from .layer.layer import GateLayer, Layer
+from .layer.layer import GateLayer, Layer, MemoryLayer
 from .layer.magnitudes import largest_score_of
 from .layer.symmetric import SymmetricLayer
+from .layer.weight_format import Weights, format_of, stored_as
 from .model.config import Attention
 from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence, PropertyRecord
@@ -64,6 +65,7 @@ def build(
     units: int | None = None,
     hinges: int = 0,
     dtype: str | torch.dtype = "float64",
+    weights: Weights | None = None,
     device: str = "cpu",
     seed: int = 0,
     seconds: float = BUILD_SECONDS,
@@ -93,6 +95,8 @@ def build(
     and "sparsemax" have ridge gates on one token that holds x, "local" has gates on tokens that see those up to `window` away.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
+    `dtype="bfloat16"` stores every number as bfloat16, `weights="int8"` every matrix as int8 with a power of two for each column:
+    the layer is found on that grid. Both are run in float32 and certified for that (docs/build/formats.md).
     The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
     as a formula where its operations allow that (modules of tokens: `distill`). Samples (X, Y) in place of a function are
     certified if `lipschitz` is declared, and only observed otherwise.
@@ -105,10 +109,11 @@ def build(
     )  # fmt: skip
     require_tolerance(tolerance)
     require_flag("relative", relative)
+    arithmetic, grid = format_of(dtype, weights)
     scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
-        attention=attention, window=window, units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device,
+        attention=attention, window=window, units=units, hinges=hinges, arithmetic=arithmetic, grid=grid, device=device,
         seed=seed, budget=budget, progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
@@ -122,12 +127,15 @@ def build(
         if certificate.verdict == "CERTIFIED":
             break
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
+    certificate = replace(certificate, weight_format=grid.name if grid else "")
     facts = facts_of(found, request)
     return Approximation.of(model, target, certificate, facts)
 
 
 def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
+    if request.weight_grid is not None and isinstance(layer, GateLayer | MemoryLayer):
+        return model_on(request.weight_grid, request, layer, frame).model
     about = (request.outputs, request.layout, request.attention, request.window or 0)
     dtype = request.arithmetic.name
     model = assemble(layer, frame, *about).to(request.arithmetic.dtype)
@@ -181,14 +189,17 @@ def certify(
     `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
     require_seconds(seconds, "the proof", finite=False)
-    budget, properties = Budget(seconds, boxes), tuple[str, ...]()
+    budget, properties, format_asked = Budget(seconds, boxes), tuple[str, ...](), ""
     if isinstance(model, Approximation):
         target = model.target if target is None else target
         tolerance = model.certificate.tolerance if tolerance is None else tolerance
         slope = model.certificate.slope
         slope_tolerance = slope.tolerance if slope_tolerance is None and slope else slope_tolerance
         places = model.facts.places if places is None else places
-        properties = tuple(p.text for p in model.certificate.properties)
+        properties, format_asked = (
+            tuple(p.text for p in model.certificate.properties),
+            model.certificate.weight_format,
+        )
         model = model.model
     claim = claim_about(model, target, tolerance, places, seed)
     require_boxes(boxes)
@@ -196,7 +207,8 @@ def certify(
     if slope_tolerance is not None:
         require_slopes(claim.target, slope_tolerance)
     claim = replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance)
-    return replace(decide(model, claim, budget), properties=judged(model, claim, properties, budget))
+    found = replace(decide(model, claim, budget), properties=judged(model, claim, properties, budget))
+    return replace(found, weight_format=stored_as(model, format_asked))
 
 
 def claim_about(

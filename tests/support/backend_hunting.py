@@ -21,8 +21,8 @@ from onelayer.layer.form import Form
 from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.any_order import MEMORY_EFFICIENT
 from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
+from onelayer.layer.rounding.online_softmax import MEMORY_EFFICIENT
 
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
 

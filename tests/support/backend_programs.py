@@ -14,8 +14,8 @@ from onelayer.deployment.export.onnx import SingleLengthGraph, packages, session
 from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import Reading
-from onelayer.layer.rounding.any_order import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
 from onelayer.layer.rounding.deployed import Deployment
+from onelayer.layer.rounding.online_softmax import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.proof.decision import deployment_of
 

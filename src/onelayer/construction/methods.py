@@ -11,6 +11,7 @@ from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ..layer.symmetric import SymmetricLayer
 from ..target.envelope import uncertainty_notes
 from .composed.choice import fewest_units
+from .gridded import said_of
 from .representative.layer import plan_representative, representative_layer
 from .representative.theorem import certify_theorem
 from .request import Certify, Found, Request
@@ -46,6 +47,8 @@ def facts_of(found: Found, request: Request) -> Facts:
     if request.target.formula is not None and request.target.function is not None:
         seen = f"its own answers are rounded, by {request.module_rounding:.1g} where seen"
         notes = (*notes, f"the target is the module in exact arithmetic; {seen}")
+    if request.grid is not None and id(layer) in request.on_grid:
+        notes = (*notes, said_of(request.grid, request.on_grid[id(layer)][1]))
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
     if not request.budget.left:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 from ..common.budget import Budget
 from ..common.checks import require_choice, require_seed, require_whole
@@ -15,6 +15,7 @@ from ..layer.arithmetic import FLOAT64, Arithmetic
 from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
 from ..layer.assemble.gates import asks_itself
 from ..layer.composed import ComposedLayer
+from ..layer.grid import FLOAT32, Grid
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
 from ..model.config import Attention
@@ -50,6 +51,7 @@ class Request:
     units: int | None = None
     hinges: int = 0
     arithmetic: Arithmetic = FLOAT64  # what the model will run in; in float32 a small rounding needs a small Σ|c|
+    grid: Grid | None = None  # the numbers that weights may be; None for all of the arithmetic's
     device: str = "cpu"  # where linear algebra happens
     seed: int = 0
     budget: Budget = field(default_factory=lambda: Budget(BUILD_SECONDS))  # of the whole build, search and proofs
@@ -57,6 +59,7 @@ class Request:
     slope_tolerance: float | None = None  # |∂_i T − ∂_i f| is to be at most this as well
     relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
     composed: bool = False  # whether the layer is the inner one of a composed layer, which has no residual stream
+    on_grid: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)  # models of layers, by the layer's id
 
     @cached_property
     def fit_tolerance(self) -> float:
@@ -72,6 +75,12 @@ class Request:
     def single(self) -> bool:
         """Whether the model will run in float32."""
         return self.arithmetic.name == "float32"
+
+    @property
+    def weight_grid(self) -> Grid | None:
+        """The grid on which the values are solved for: the one asked for, or that of float32."""
+        apart = self.attention != "softmax" or self.layout != "token" or self.method == "representative"
+        return None if apart or not self.single else self.grid or FLOAT32
 
     @property
     def frame(self) -> Frame:
@@ -96,7 +105,8 @@ class Request:
         """The families of heads that the layer may have."""
         if self.attention != "softmax":
             return FAMILIES[self.attention]
-        constructions = ("memory", "gates") if self.construction == "auto" else (self.construction,)
+        both = ("memory", "gates") if self.grid is None else ("memory",)  # whose numbers may have digits
+        constructions = both if self.construction == "auto" else (self.construction,)
         return constructions if self.layout == "token" else ("gates",)
 
     @property
@@ -138,6 +148,8 @@ class Request:
             _refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
+        if self.grid is not None:
+            self._require_grid(self.grid)
         if self.attention != "softmax":
             self._require_attention()
         elif self.window is not None:
@@ -163,6 +175,15 @@ class Request:
         _refuse(asked, "leave it out", window=self.window is not None and not local)
         if self.window is not None:
             require_whole("window", self.window, 0, 10**6)
+
+    def _require_grid(self, grid: Grid) -> None:
+        """Refuse what is not made with weights on a grid."""
+        asked = f"{grid.name} weights"
+        _refuse(asked, "leave it out", symmetric=self.target.symmetric, attention=self.attention != "softmax")
+        _refuse(asked, "use layout='token'", layout=self.layout != "token")
+        _refuse(asked, "use method='polished'", method=self.method == "representative")
+        if grid.fixed and self.construction == "gates":  # masks of −800 stand in the column of the offsets
+            raise InputError("memory tokens, for int8 weights", "construction='gates'", "leave `construction` out")
 
     def _require_slopes(self) -> None:
         """Refuse a tolerance for slopes where f has none that are known, or the method does not fit them."""

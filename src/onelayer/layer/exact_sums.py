@@ -2,7 +2,7 @@
 
 The ways in which a coefficient can arise are counted: a product of matrices gives, besides its value, the number of
 non-zero terms of every entry. With one term there is nothing to add, and a product of floats with p and q significant bits
-is exact if p + q ≤ 53 or if one of them is a power of two.
+is exact if p + q ≤ 53 or if one of them is a power of two. Digits of one number (`digits`) are added without rounding.
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..common.outward import UP, U
 from ..model.config import LayerConfig
+from .arithmetic import Arithmetic
 
 ROUNDED = 1e-4  # share of all terms of a unit, far more than rounding can change in either arithmetic
 SMALLEST = 2.0**-1022  # below this a product may be rounded more than once; nothing we read is that small
@@ -28,9 +29,36 @@ def bits(a: np.ndarray) -> np.ndarray:
     return np.where(whole == 0, 1, 53 - np.frexp(lowest.astype(np.float64))[1] + 1)
 
 
-def summed(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(left @ right, non-zero terms, exact): left [token, model], right [head, model, width] → [head, token, width]."""
+def unrounded_sums(left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
+    """Which entries of left @ right are computed without rounding, in whatever order their terms are added.
+
+    All terms are multiples of g, a power of two, and their absolute values add up to at most g/u: so is every partial sum, and
+    multiples of g up to g/u are floats.
+    """
+    finest = np.full((len(right), len(left), right.shape[-1]), np.inf)
+    for i in range(left.shape[1]):
+        a, b = left[None, :, i, None], right[:, None, i, :]
+        finest = np.minimum(finest, np.where((a != 0) & (b != 0), lowest_bit(a) * lowest_bit(b), np.inf))
+    total = np.abs(left) @ np.abs(right) * UP
+    return np.asarray((finest >= arithmetic.smallest) & (total <= finest / arithmetic.u))
+
+
+def lowest_bit(a: np.ndarray) -> np.ndarray:
+    """The largest power of two that every float is a multiple of; 1 for 0."""
+    exponent = np.frexp(a)[1]
+    return np.where(a == 0, 1.0, np.ldexp(1.0, exponent - bits(a)))
+
+
+def summed(
+    left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(left @ right, non-zero terms, exact): left [token, model], right [head, model, width] → [head, token, width].
+
+    Given the arithmetic that they are computed in, several terms that are added without rounding count as one.
+    """
     ways = (left != 0).astype(np.int64) @ (right != 0).astype(np.int64)
+    if arithmetic is not None and (ways > 1).any():
+        ways = np.where(unrounded_sums(left, right, arithmetic), np.minimum(ways, 1), ways)
     found = left @ right
     inexact = np.zeros(ways.shape, dtype=bool)
     if not (powers_of_two(left) or powers_of_two(right)):

@@ -126,15 +126,15 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     c = model.config
     constants, slopes = tokens
     f, T, n = c.features_in, c.all_tokens, c.tokens
-    of_data = row < n
-    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"])  # [head, 1, width]
+    of_data, arithmetic = row < n, arithmetic_of(model.W_E.dtype)
+    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"], arithmetic)  # [head, 1, width]
     q1, q1_ways, q1_exact = summed(slopes * of_data, w["W_Q"])  # [head, feature, width]
     once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
     if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
         return None
     if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:
         return None
-    k0, k0_ways, k0_exact = summed(constants, w["W_K"])  # [head, token, width]
+    k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic)  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
     root = math.sqrt(c.d_k)
 
@@ -169,7 +169,7 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     sure = np.where(seen, biases - swing, -np.inf).max(axis=1, keepdims=True)
     below = sure - (biases + swing)  # sure distance to the best token that is seen
     dtype = model.W_E.dtype
-    rounding = (D + 8) * 2 * arithmetic_of(dtype).u * size.max(axis=1, keepdims=True)  # of two scores
+    rounding = (D + 8) * 2 * arithmetic.u * size.max(axis=1, keepdims=True)  # of two scores
     kept = ~(below - rounding >= GAP[dtype]) & seen
     with np.errstate(under="ignore"):
         out = seen & ~kept
@@ -184,7 +184,8 @@ def _outputs_at(
     c = model.config
     constants, slopes = tokens
     H, f, n, D = c.heads, c.features_in, c.tokens, c.tokens * c.features_in
-    v0, v0_ways, v0_exact = summed(constants, w["W_V"])  # [head, token, width]
+    arithmetic = arithmetic_of(model.W_E.dtype)
+    v0, v0_ways, v0_exact = summed(constants, w["W_V"], arithmetic)  # [head, token, width]
     v1, v1_ways, v1_exact = summed(slopes, w["W_V"])  # [head, feature, width]
     W_O = w["W_O"].reshape(H, c.d_v, c.d_model)
     values, values_error, fine_0 = product(v0, v0_ways, v0_exact, W_O)  # [head, token, model]
@@ -214,7 +215,7 @@ def _outputs_at(
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []
-    smallest, W_V = arithmetic_of(model.W_E.dtype).smallest, np.abs(w["W_V"])
+    smallest, W_V = arithmetic.smallest, np.abs(w["W_V"])
     error = passed.error + underflow(w, c, smallest)
     everything = (np.abs(constants) @ W_V).max(axis=1) + (np.abs(slopes) @ W_V).sum(axis=1) * edge
     everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too

@@ -171,6 +171,7 @@ class Certificate:
     properties: tuple[PropertyRecord, ...] = ()  # that were asked for; of the real function of the weights
     lower: float = 0.0  # proved: sup |T − f| ≥ lower, T the real function of the weights; 0 when nothing is proved
     lower_point: tuple[float, ...] | None = None  # the point of the domain where that is proved
+    weight_format: str = ""  # "bfloat16" or "int8" where weights are stored so; empty where as the arithmetic's numbers
 
     @property
     def verdict(self) -> Verdict:
@@ -226,6 +227,11 @@ class Certificate:
         return f"{at_least(self.lower)}{within}" if self.lower else "nothing proved"
 
     @property
+    def arithmetic_text(self) -> str:
+        """The arithmetic, and the format of the weights where that is another one."""
+        return f"{self.arithmetic}, weights {self.weight_format}" if self.weight_format else self.arithmetic
+
+    @property
     def stated_bound(self) -> str:
         """The bound as text, with the condition unless the headline has it already."""
         proved = math.isfinite(self.bound) and self.headline == self.verdict
@@ -240,6 +246,8 @@ class Certificate:
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
         record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict, "evidence": self.evidence.as_json()}
+        if not self.weight_format:
+            del record["weight_format"]
         for part in (record, *([record["slope"]] if self.slope else [])):
             for name in ("bound", "observed"):
                 part[name] = part[name] if math.isfinite(part[name]) else None
@@ -283,7 +291,7 @@ class Certificate:
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             *self.beside,
             ("method", self.method),
-            ("arithmetic", self.arithmetic),
+            ("arithmetic", self.arithmetic_text),
             ("domain", self.domain),
             *([("witness", ", ".join(map(exact, self.witness)))] if self.witness is not None else []),
             *(("assumes", a) for a in self.assumptions),

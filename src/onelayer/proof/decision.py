@@ -20,8 +20,8 @@ from ..formula.tree import Call, Tree, Where, children
 from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.reading import Reading, form_of_model
-from ..layer.rounding.any_order import arithmetic_of_model, attention_assumed
 from ..layer.rounding.deployed import Deployment, edges
+from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
@@ -227,7 +227,9 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
     summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    return Deployment(arithmetic, summands, reading.steps, scale=max(reading.frame.scale), **largest)
+    scale = reading.frame.scale
+    exact = all(math.frexp(s)[0] == 0.5 for s in scale)
+    return Deployment(arithmetic, summands, reading.steps, scale=max(scale), exact_scale=exact, **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:

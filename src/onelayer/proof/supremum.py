@@ -23,7 +23,7 @@ from ..formula.taylor.series import Space
 from ..layer.arithmetic import FLOAT32
 from ..layer.assemble import frame_of
 from ..layer.form import Form
-from ..layer.rounding.any_order import arithmetic_of_model
+from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
 from .analytic import prove as analytic

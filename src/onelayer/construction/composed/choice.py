@@ -38,7 +38,8 @@ def fewest_units(request: Request, certify: Certify) -> Found:
     remainders = remainders_of(request)
     exact = any(remainder.nothing_left for remainder in remainders.values())  # kinks are all there is
     smooth = request.slope_tolerance is not None  # a polyline has no slope at its knots
-    lanes = None if exact or smooth or request.attention != "softmax" else lanes_of(request)
+    plain = request.attention == "softmax" and request.grid is None
+    lanes = lanes_of(request) if plain and not (exact or smooth) else None
     helps = lanes is not None and _helps(request, lanes)
     first = _composed(request, lanes, certify) if lanes and helps else None
     if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":

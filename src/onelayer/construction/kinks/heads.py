@@ -18,11 +18,14 @@ import torch
 from torch import Tensor
 
 from ...formula.affine import Affine, flat
-from ...layer.arithmetic import Arithmetic
+from ...layer.arithmetic import FLOAT32, Arithmetic
 from ...layer.assemble import Frame
 from ...layer.heads import EDGE, Gates, Hinges, Maxima, Ramps, shortfall
 from ...layer.layer import Layer, gate_layer, memory_layer
 from .split import Kink, Split, halves
+
+
+SHARPER = 16.0  # times as sharp in float32: what rounding does to a maximum does not grow with the sharpness, and wants the tolerance
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ def _head(kink: Kink, frame: Frame, allowance: float, arithmetic: Arithmetic) ->
     offsets = {j: (hat.constant - middle) / slope for j, hat in varying.items()}
     size = float(max(map(abs, kink.weights)) * slope) * shortfall(len(hats)) / 2
     most = 1 / (16 * arithmetic.u)
-    sharpness = 2.0 ** math.ceil(math.log2(min(max(size / allowance, 1.0), most)))
+    sharper = SHARPER if arithmetic is FLOAT32 else 1.0
+    sharpness = 2.0 ** math.ceil(math.log2(min(max(sharper * size / allowance, 1.0), most)))
     return _Head(kink, slope, offsets, bool(constants), sharpness), line + flat(middle, D)
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ...common.budget import Budget
-from ...layer.centring import centred
-from ...layer.layer import GateLayer, Layer
+from ...layer.conditioning import cancelling, centred, rounding_at
+from ...layer.layer import Layer
 from ...proof.certificate import Box
 from ...target.group_samples import GroupSamples
 from ...target.margin import in_scope
@@ -31,6 +31,7 @@ POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
+ROUNDING_POINTS = 400  # at which a fit is asked what rounding can do to it
 AFFINE_POOL = 16_000  # points on which a group is checked for being affine
 SAMPLES_PER_COEFFICIENT = 5  # at least, to call data affine
 AFFINE_SHARE = 1e-3  # share of the goal: a group this close to affine needs no units
@@ -64,14 +65,13 @@ class Candidate:
 
     @property
     def goal(self) -> float:
-        return (POOL_GOAL - FLOAT32_SHARE * self.request.single) * self.request.fit_tolerance
+        return POOL_GOAL * self.request.fit_tolerance
 
     @property
     def layer(self) -> Layer:
         fitted = [self.fitted[group] for group in sorted(self.fitted)]
         layer = self.remainder.completed(combined(self.remainder.target, fitted, self.family))
-        single = self.request.single and not self.remainder.kinks
-        return centred(layer) if single and isinstance(layer, GateLayer) and len(layer.gates) else layer
+        return centred(layer) if self.request.single and not self.remainder.kinks else layer
 
     @property
     def size(self) -> Size:
@@ -127,6 +127,8 @@ class Candidate:
             family, search = SlopedFamily(plain, source.weights), None
         if search is None:
             search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
+            if self.request.single:
+                search.rounding = lambda fit: self._rounding(search.source.group, plain, fit, search.pool)
             if self.request.attention == "linear":  # e^score is not divided by the largest
                 search.most_reach = self.request.arithmetic.largest / 2
         else:
@@ -172,9 +174,18 @@ class Candidate:
         return even
 
     def _fitted_group(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
-        family = self.searches[group].family
+        return self._with_heads(group, self.searches[group].family, fit)
+
+    def _with_heads(self, group: tuple[int, ...], family: Family, fit: Fit) -> FittedGroup:
         heads = family.heads(fit.theta.cpu(), group, self.target.dimension)
         return FittedGroup(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
+
+    def _rounding(self, group: tuple[int, ...], family: PlainFamily, fit: Fit, pool: Tensor) -> float:
+        """What rounding can do to the heads of a group, at those points of the pool where they cancel most."""
+        layer = centred(combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family))
+        x = torch.zeros(len(pool), self.target.dimension, dtype=torch.float64)
+        x[:, list(group)] = pool.cpu()
+        return rounding_at(layer, x[cancelling(layer, x).topk(min(ROUNDING_POINTS, len(x))).indices], len(self.sources))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
         """Σ|c| that leaves rounding its share, but enough for a useful fit.

@@ -16,7 +16,7 @@ from ...common.machine import one_thread
 from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
-from .first_guess import best_start, pruned
+from .first_guess import ARRANGEMENTS, best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
 
@@ -28,6 +28,9 @@ MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has faile
 RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is tried once, twice, three times more
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
+LEAST_SHARE = 0.1  # share of the goal that the error may have, however much rounding takes
+FRESH_WITHIN = 30.0  # times the goal: from there on small values count
+MOST_LOST = 16  # fits, after which rounding above the goal ends the search
 SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 
 
@@ -47,6 +50,7 @@ class UnitSearch:
     best: Fit | None = None
     tried: dict[int, float] = field(default_factory=dict)
     device: str = "cpu"
+    rounding: Callable[[Fit], float] | None = None  # what arithmetic with few digits adds to the error of a fit
     reach: float = FIRST_REACH
     most_reach: float = MOST_REACH
     grown: Fit | None = None  # the last fit while growing
@@ -63,6 +67,7 @@ class UnitSearch:
         self.faces = self.source.faces()
         self.worst = torch.zeros(0, dtype=torch.int64, device=self.device)  # of the pool, at the last size
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
+        self.lost: list[float] = []  # to rounding, by the fits of all sizes
 
     @property
     def done(self) -> float:
@@ -167,8 +172,14 @@ class UnitSearch:
 
     def _limits(self, units: int, theta: Tensor) -> StepLimits:
         reach = max(self.reach, float(theta.abs().max()))
-        enough = 0.0 if self.exactly else 0.5 * self.goal
-        return StepLimits(self.cap(self.spread, units), reach, enough, self.budget.over)
+        return StepLimits(self.cap(self.spread, units), reach, 0.5 * self._enough, self.budget.over)
+
+    @property
+    def _enough(self) -> float:
+        """The error that is enough on the pool: the goal, less what rounding took from the last fit."""
+        if self.exactly:
+            return 0.0
+        return max(self.goal - self.lost[-1], LEAST_SHARE * self.goal) if self.lost else self.goal
 
     def _start(self, units: int, seed: int = 0) -> Tensor:
         """The arrangement with the best least-squares fit."""
@@ -182,12 +193,28 @@ class UnitSearch:
         hopeless = SHARPEN_WITHIN * self.goal < min(fit.fitted, before) and not (
             self.exactly and len(theta) == self.most
         )
-        limits = limits if self.exactly else replace(limits, enough=self.goal)
-        return self._judged(fit) if hopeless else sharpen(self.family, fit, samples, limits)[0]
+        if hopeless:
+            return self._judged(fit)
+        return self._rounded(sharpen(self.family, fit, samples, replace(limits, enough=self._enough))[0])
 
     def _judged(self, fit: Fit) -> Fit:
         """The fit with its error on the pool."""
-        return replace(fit, observed=float(errors_at(self.family, fit, self.pool, self.pool_values).max()))
+        return self._rounded(
+            replace(fit, observed=float(errors_at(self.family, fit, self.pool, self.pool_values).max()))
+        )
+
+    def _rounded(self, fit: Fit) -> Fit:
+        """The fit with the rounding of its arithmetic added to its error."""
+        if self.rounding is None:
+            return fit
+        self.lost.append(self.rounding(fit))
+        return replace(fit, observed=fit.observed + self.lost[-1])
+
+    def _lost_to_rounding(self) -> bool:
+        """Whether rounding alone has been above the goal for many fits, and is not falling."""
+        recent = self.lost[-MOST_LOST:]
+        older, newer = recent[: MOST_LOST // 2], recent[MOST_LOST // 2 :]
+        return len(recent) == MOST_LOST and min(recent) > self.goal and min(newer) > 0.9 * min(older)
 
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
@@ -209,7 +236,7 @@ class UnitSearch:
         """Polish; insert units where the error is largest; until the goal is met, no more units are allowed, or `sizes` are done.
 
         Gates are few, and the best place for one depends on all others: they are also started afresh at each size, as are
-        units graded toward infinite slopes.
+        units graded toward infinite slopes, and all where values must stay small: those of fits that grow do not.
         """
         while not sizes or len(self.history) < sizes:
             if self.grown is None:
@@ -218,15 +245,25 @@ class UnitSearch:
                 fit = self.grown
                 goal = 0.0 if self.exactly else self.goal
                 met = fit.observed <= self.goal and not self.exactly
-                if met or fit.units >= self.most or self.budget.over():
+                if met or fit.units >= self.most or self.budget.over() or self._lost_to_rounding():
                     return
                 if stalled(self.history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
                     self.reach = min(SHARPER * self.reach, self.most_reach)  # perhaps the heads must be sharper
                 units = min(self.most, next_size(self.history, goal, len(self.source.group)))
-                fresh = [self._start(units, len(self.history))] if self.family.name != "memory" or self.faces else []
-                starts = [*fresh, self._inserted(fit, units - fit.units)]
+                starts = [*self._fresh(units), self._inserted(fit, units - fit.units)]
             self.grown = self._best_of(starts)
             self.history.append((self.grown.units, self.grown.observed))
+
+    def _fresh(self, units: int) -> list[Tensor]:
+        """Fresh starts of this size: one of gates and of graded units; where rounding counts, one of every arrangement."""
+        turn = len(self.history)
+        if self.rounding is not None and not self.faces:
+            near = self.history[-1][1] <= FRESH_WITHIN * self.goal
+            if self.family.name == "memory" and not near:
+                return []
+            seed = self.source.seed + turn
+            return [self.family.start(units, a, seed).to(self.device) for a in ARRANGEMENTS[self.family.name]]
+        return [self._start(units, turn)] if self.family.name != "memory" or self.faces else []
 
     def _best_of(self, starts: Sequence[Tensor]) -> Fit:
         """The first of the starts that meets the goal, else the one that ends nearest to it."""

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.errors import InputError
-from ...layer.centring import centred
+from ...layer.conditioning import centred
 from ...layer.heads import Gates, Memory, Ridges, lattice_gates, scattered_memory
 from ...layer.layer import GateLayer, Layer, gate_layer, memory_layer
 from ...target.group_samples import GroupSamples, base_of

@@ -31,8 +31,8 @@ from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.any_order import CUDA, arithmetic_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...layer.rounding.online_softmax import CUDA, arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...proof.decision import deployment_of
 from ...target.description import Outside

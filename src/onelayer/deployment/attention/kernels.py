@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from ...layer.arithmetic import Arithmetic
-from ...layer.rounding.any_order import Backend
+from ...layer.rounding.online_softmax import Backend
 
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
 HELD_TOKENS = 16  # heads with at most this many tokens are held whole
@@ -94,7 +94,7 @@ KERNELS = Backend("our kernels on an NVIDIA card", {"float64": 10.0, "float32": 
 
 
 def card(arithmetic: Arithmetic) -> Arithmetic:
-    """The arithmetic of the kernels on a GPU: the lemma of `layer/rounding/any_order`, with one shift for all tokens.
+    """The arithmetic of the kernels on a GPU: the lemma of `layer/rounding/online_softmax`, with one shift for all tokens.
 
     With t = score − shift, exponents are off by 1.3u|t| at most: one rounding of t log2 e, and log2 e itself, within 0.23u.
     |t| is at most 11.1 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for `MOST_SAMPLED`

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ...common.errors import InputError
-from ...layer.rounding.any_order import ONNX_RUNTIME
+from ...layer.rounding.online_softmax import ONNX_RUNTIME
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from .program_distance import backend_bound

@@ -1,8 +1,8 @@
 """How far another program can take a layer from our own evaluation, proved: both are within a known distance of one function.
 
-Our own layer is within R of the real function of its weights, the other program within R' (`layer/rounding/any_order` says what
-is assumed of it), and so the two are within R + R' of each other. This needs a layer that is a sum of softmax averages on its
-domain, without hinges, in its own dtype; any other layer is only measured.
+Our own layer is within R of the real function of its weights, the other program within R' (`layer/rounding/online_softmax` says
+what is assumed of it), and so the two are within R + R' of each other. This needs a layer that is a sum of softmax averages on
+its domain, without hinges, in its own dtype; any other layer is only measured.
 """
 
 from dataclasses import replace
@@ -12,8 +12,8 @@ import torch
 from ...common.outward import UP_FEW
 from ...layer.arithmetic import Arithmetic
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.any_order import Backend
 from ...layer.rounding.deployed import deployed_rounding
+from ...layer.rounding.online_softmax import Backend
 from ...proof.decision import cannot_overflow, deployment_of
 from .subject import Bound, Subject
 

@@ -18,8 +18,8 @@ from ...common.errors import InputError
 from ...common.numbers import at_least, at_most, exact
 from ...common.outward import UP_FEW
 from ...layer.arithmetic import Arithmetic, arithmetic_of
-from ...layer.rounding.any_order import arithmetic_of_model
 from ...layer.rounding.deployed import edges
+from ...layer.rounding.online_softmax import arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...target.margin import in_scope
 from ...target.points import uniform_points

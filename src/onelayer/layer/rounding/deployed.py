@@ -9,7 +9,7 @@ errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_
 
     softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1,  d_t = u(n P_t + (n−1)|b_t| + |s_t|): n products and the bias added up in
                 any order; a_t = max s − s_t: the largest score is subtracted first (`shift_roundings` times).
-                Attention that goes through the tokens in blocks costs a little more (`any_order.py`)
+                Attention that goes through the tokens in blocks costs a little more (`online_softmax.py`)
     factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (linear attention)
 
 and the larger one is taken. (Smooth maxima have another bound, see `proportional.py`.) Then, for a head of T tokens, in either
@@ -20,8 +20,8 @@ form
     n u Σ_heads |z|        all heads added up, in any order, n terms
 
 and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
-relative error of at most 2u(1 + u) with the stored shift and scale, and what underflow takes (`Arithmetic.lost`); it moves
-scores and values of all heads.
+relative error of at most 2u(1 + u) with the stored shift and scale, u if the scale is a power of two, and what underflow takes
+(`Arithmetic.lost`); it moves scores and values of all heads.
 
 All this on a box with centre c and half-widths r. With k̄ = Σ w_t(c) keys_t, Jensen's inequality gives
 
@@ -85,6 +85,7 @@ class Deployment:
     passed: float = 0.0  # constants that are added and subtracted again after the sum, in absolute value
     constants: float = 0.0  # constants among the summands, in absolute value, where they may cancel
     scale: float = 1.0  # the largest |scale| of x̂ = (x − shift)·scale
+    exact_scale: bool = False  # whether all scales are powers of two, so that the product is not rounded
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
     @property
@@ -157,7 +158,7 @@ def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "bo
 def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
     a = how.arithmetic
     X = boxes.reach * (1 + 3 * a.u) + a.lost(how.scale)
-    e_x = 2 * a.u * (1 + a.u) * X + a.lost(how.scale)
+    e_x = (1 if how.exact_scale else 2) * a.u * (1 + a.u) * X + a.lost(how.scale)
     straight = X @ form.linear.abs()
     total = 4 * a.u * straight + e_x @ form.linear.abs() + 4 * (form.heads + form.dimension + 1) * a.smallest
     sizes = form.bias.abs() + straight
@@ -216,7 +217,13 @@ def _head_rounding(
     size = size.masked_fill(~there[None, :, :, None], 0.0)
     T, R = block.biases.shape[1], a.rescalings
     here, most = z.abs() + osc, size.amax(dim=2)
-    errors = first * UP_MANY + (T + 3 + R) * a.u * here + (T + 6 + R) * a.u * torch.einsum("bht,bhto->bho", W, size)
+    taken = W * (1 + E) / (1 - share) * UP_MANY  # the weights that are computed, sums aside
+    terms = taken[..., None] * size
+    up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
+    one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
+    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 4 * a.u + R * a.u * taken.sum(dim=-1)
+    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + (7 + R) * a.u * terms.sum(dim=2)
+    errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores computed here are float64, too
     # or, where values are proportional to scores, as a maximum: the weights may then be anything
@@ -227,6 +234,20 @@ def _head_rounding(
     errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
     errors = (errors + 4 * T * (1 + R) * a.smallest * (1 + most)) * (1 + (2 * (T + R) + 20) * a.u)
     return errors, torch.where(trusted, torch.fmin(here, most), most)
+
+
+def any_order(terms: Float[Tensor, "... term"], partial: Float[Tensor, "..."], u: float) -> Float[Tensor, "..."]:
+    """How far a computed sum of terms of at most these sizes can be from the exact one, in any order of additions.
+
+    `partial` is at least |Σ a_t| over every set of terms: the sum of the positive ones or of the negative ones. An addition is
+    off by at most u times its result, and by no more than the smaller of the two numbers that it adds. Call terms of at least
+    u·partial big, and let there be m of them. At most m − 1 additions have big terms on both sides: u·partial each. A small
+    term meets a big one once, in a sum of small terms that costs at most its own size: together σ, the sum of all small terms.
+    Additions among small terms cost at most nuσ. Products that are not rounded first cost u|a_t| more each.
+    """
+    most = u * partial
+    found = torch.minimum(terms, most[..., None]).sum(dim=-1) - most
+    return found.clamp_min(0.0) * (1 + 8 * terms.shape[-1] * u)
 
 
 def _off(exponent: Tensor, relative: float) -> Tensor:

@@ -196,8 +196,8 @@ def _rounding(
     """|computed Z − Z|, from |v_t − v_t₀| ≤ size [box, head, row, token, width] and |Z − v_t₀| ≤ away [box, head, row, width].
 
     Relative to t₀ an exponential is off by ε_t = expm1(off_t + off_t₀ + u(|s_t − s_t₀| + max) + 2(1 + R)κu), R the number of
-    rescalings (`layer.rounding.any_order`). The weights then move Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| + |Z − v_t₀|);
-    normaliser, division and the sum over n tokens cost (2(n + R) + 8)u of Σ_t w_t |v_t|.
+    rescalings (`layer.rounding.online_softmax`). The weights then move Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| +
+    |Z − v_t₀|); normaliser, division and the sum over n tokens cost (2(n + R) + 8)u of Σ_t w_t |v_t|.
     """
     u, n = arithmetic.u, ceiling.shape[-1]
     with np.errstate(all="ignore"):

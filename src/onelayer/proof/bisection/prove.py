@@ -29,7 +29,7 @@ from ...formula.taylor.kink import merged
 from ...formula.taylor.series import Space, Taylor
 from ...formula.tree import Where, postorder, variables
 from ...layer.arithmetic import Arithmetic
-from ...layer.rounding.any_order import arithmetic_of_model, attention_assumed
+from ...layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ...model.transformer import SingleLayerTransformer
 from ...target.target import Target
 from ..boxes import Covering, Patch

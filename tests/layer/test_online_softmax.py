@@ -16,8 +16,8 @@ from cases import built, random_layer
 from difficult_layers import assembled, memory_tokens
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.any_order import FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, arithmetic_of_model
 from onelayer.layer.rounding.deployed import Deployment
+from onelayer.layer.rounding.online_softmax import FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, arithmetic_of_model
 from onelayer.model.transformer import SingleLayerTransformer
 
 PROGRAMS = {p.name: p for p in programs("cpu")}

@@ -13,16 +13,17 @@ fused, the computed average is the exact one of exponentials that are off by fac
 
     E_t = e^(d_t + u·a_t)(1 + κu)^(1 + R) − 1,
 
-up to (T + R + 3)u|z| + (T + R + 6)u Σ_t w_t |v_t| and what underflows, at most 4T(1 + R) times the smallest normal number.
+up to what sums and the division cost there, R·u(|z| + Σ_t w_t |v_t|), and 4T(1 + R) times the smallest normal number.
 
 Proof. The *same computed* factor α multiplies l and o (torch's flash and memory-efficient kernels read it from one variable), so
 apart from the rounding of these products o and l are sums of ê_t v_t and ê_t with one and the same ê_t: the computed e_t times
 the computed factors that come after it. What is computed for exp(s_t − m) has the exponent (s_t − m)(1 + δ), |δ| ≤ u, and a
 relative error of κu; likewise every α. The differences s_t − m_1, m_1 − m_2, … all are at most 0, and add up to −a_t: so do their
 errors, to at most u·a_t, however many there are. Each of the 1 + R exponentials adds its κu. A factor that all tokens share, such
-as an error of the largest score, cancels in o/l. A term of l is rounded by at most T − 1 additions and R products, a
-term of o by one product more, and o/l by two operations (a reciprocal and a product). An exponential below the smallest normal
-number ν may be off by ν instead, and so may a product with it; the sums they are part of are at most T and T·max |v|. ∎
+as an error of the largest score, cancels in o/l. Rounding is relative, so a partial sum may be taken with all the factors that
+come after it: then the additions are those of the sums Σ ê_t and Σ ê_t v_t in some order, which `deployed.any_order` bounds, and
+each product with α costs u times a partial sum. A quotient is two operations at most, a reciprocal and a product. An exponential
+below the smallest normal number ν may be off by ν instead, and so may a product with it; the sums are at most T and T·max |v|. ∎
 
 `Arithmetic` holds R as `rescalings`, and κ as `exp_ulps`; R = 0 is softmax in one piece. A program that scales scores once more,
 by log2 e say, rounds each of them once more: `score_roundings`.
