@@ -55,7 +55,7 @@ bench: setup $(VENV)/.peers
 	$(BIN)/python benchmarks/measure/size.py --readme
 	$(BIN)/python benchmarks/measure/certificates.py
 	$(BIN)/python benchmarks/measure/fast.py --page
-	$(BIN)/python benchmarks/measure/float32.py
+	$(BIN)/python benchmarks/measure/formats.py
 	$(BIN)/python benchmarks/measure/estimators.py --page
 	$(BIN)/python benchmarks/measure/export.py --page
 

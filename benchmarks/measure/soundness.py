@@ -61,13 +61,19 @@ def main() -> int:
         "attention, ranges, properties, suprema, or what is said around bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
+    parser.add_argument(
+        "--weights",
+        choices=["bfloat16", "int8"],
+        default=None,
+        help="layers on that grid, in one to three digits, as float32 models",
+    )
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")
     args = parser.parse_args()
     if args.cases == "statements":
         return attack_statements(args.minutes, args.seed, args.json)
     if args.cases in propositions.KINDS:
         return attack_propositions(args.cases, args.minutes, args.seed, args.seconds, args.json)
-    dtype = getattr(torch, args.dtype)
+    dtype = torch.float32 if args.weights else getattr(torch, args.dtype)
     engine, seen = hunting.engine(args.engine, args.seconds, dtype, args.boxes), hunting.observed
     if args.slopes:
         engine, seen = slope_hunting.slope_engine(args.seconds, dtype, args.boxes), slope_hunting.observed_slopes
@@ -78,7 +84,8 @@ def main() -> int:
     def cases():
         seed = 1_000_000 * args.seed
         while time.perf_counter() < deadline:
-            yield CASES[args.cases](seed)
+            case = CASES[args.cases](seed)
+            yield hunting.on_a_grid(case, args.weights) if args.weights else case
             seed += 1
 
     for find in hunting.hunt(engine, cases(), dtype, seen):
@@ -88,7 +95,8 @@ def main() -> int:
             print(f"VIOLATION {find.case}: bound {find.bound!r} < observed {find.observed!r}", flush=True)
     rows = [summary(name, finds) for name, finds in sorted(kinds.items())]
     rows.append(summary("all", [f for finds in kinds.values() for f in finds]))
-    print(f"engine {args.engine}, {args.dtype}, {args.minutes:g} minutes, cases from {1_000_000 * args.seed:,} on")
+    what = str(dtype).removeprefix("torch.") + (f" with {args.weights} weights" if args.weights else "")
+    print(f"engine {args.engine}, {what}, {args.minutes:g} minutes, cases from {1_000_000 * args.seed:,} on")
     print("| cases | number | finite bounds | violations | median bound/observed | 95% |")
     print("|---|---|---|---|---|---|")
     for r in rows:

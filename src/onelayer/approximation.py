@@ -3,9 +3,8 @@
 import copy
 import math
 import textwrap
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
@@ -19,6 +18,7 @@ from .common.errors import InputError
 from .common.progress import Progress
 from .common.table import Table
 from .layer.facts import Facts
+from .layer.weight_format import size_of
 from .model.explanation import Explanation, explain
 from .model.history import History
 from .model.point_layer import PointLayer
@@ -63,6 +63,7 @@ class Approximation:
     description: Description
     target: Target | None = None
     history: History | None = None  # of a trained layer; folders do not keep it
+    _seen: dict[tuple[Any, ...], bool] = field(default_factory=dict, init=False, repr=False)  # states of the weights
 
     def __post_init__(self) -> None:
         """A target describes itself, with the margin that the certificate keeps."""
@@ -118,8 +119,7 @@ class Approximation:
         if outside == "error":
             self.require_covered(x)
         placed = d.clipped if outside == "clip" else lambda batch: batch
-        if not self.same_dtype:
-            warnings.warn(f"nothing is proved about these values of {self._changed}", stacklevel=3)
+        self.require_unchanged()
         if isinstance(x, Tensor):
             batch, single = d.batch(x.to(self.model.W_E.dtype))
             with torch.set_grad_enabled(x.requires_grad and torch.is_grad_enabled()):
@@ -195,6 +195,16 @@ class Approximation:
     def parameters(self) -> int:
         return self.model.parameter_count
 
+    @property
+    def weight_format(self) -> str:
+        """How the weights are stored: float64, float32, bfloat16 or int8."""
+        return self.certificate.weight_format or self.certificate.arithmetic
+
+    @property
+    def bytes(self) -> int:
+        """The size of all stored numbers."""
+        return size_of(self.model, self.weight_format)
+
     def explain(self, x: Any) -> Explanation:
         """Which heads fire at one point, what each contributes to T(x), and how they add up."""
         batch, single = self.description.batch(torch.as_tensor(np.array(x, dtype=np.float64)).to(self.model.W_E.dtype))
@@ -217,8 +227,12 @@ class Approximation:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the weights are those that the certificate is about."""
-        return self.same_dtype and self.certificate.weights == self.model.fingerprint()
+        """Whether the weights are those that the certificate is about; they are looked at again when torch has changed them."""
+        state = tuple((t.data_ptr(), t._version, t.dtype) for t in self.model.state_dict(keep_vars=True).values())
+        if state not in self._seen:
+            self._seen.clear()
+            self._seen[state] = self.same_dtype and self.certificate.weights == self.model.fingerprint()
+        return self._seen[state]
 
     @property
     def _changed(self) -> str:
@@ -245,7 +259,10 @@ class Approximation:
             raise InputError("a layer of real variables", "one whose inputs are tokens", change)
 
     def _refuse(self) -> NoReturn:
+        now = str(self.model.W_E.dtype).removeprefix("torch.")
+        low = {"bfloat16": "dtype='bfloat16'", "float32": "dtype='float32'", "float16": "dtype='bfloat16'"}.get(now, "")
         change = "take the model as built, or certify the changed one"
+        change = change if self.same_dtype or not low else f"take the model as built, or build with {low}"
         raise InputError("the weights that the certificate is about", self._changed, change)
 
     @known_options
@@ -378,6 +395,7 @@ class Approximation:
 
     def table(self) -> Table:
         c, unchanged, attention = self.certificate, self.unchanged, self.model.config.attention
+        low = c.weight_format if unchanged else ""
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = self.description.observed_at
         rows: list[tuple[object, ...]] = [
@@ -392,7 +410,7 @@ class Approximation:
             *(c.beside if unchanged else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
-            ("parameters", f"{self.parameters:,}"),
+            ("parameters", f"{self.parameters:,}" + (f", {self.bytes:,} bytes as {low}" if low else "")),
             *self.facts.sizes,
             ("seconds", f"{self.facts.seconds:.2f}"),
             *(("what heads do" if i == 0 else "", line) for i, line in enumerate(textwrap.wrap(self.facts.story, 100))),

@@ -152,30 +152,57 @@ def read_number(record: Record, name: str, instead: float | None = None) -> floa
     return float(found)
 
 
-def read_tensors(content: bytes) -> tuple[Record, dict[str, tuple[list[int], Any]], int, str]:
-    """(metadata, name → (shape, nested lists), bytes of a number, fingerprint) of a safetensors file; all is finite."""
-    length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f")}
+def read_tensors(content: bytes, stored: str = "") -> tuple[Record, dict[str, tuple[list[int], Any]], int, str]:
+    """(metadata, name → (shape, nested lists), bytes of a number, fingerprint) of a safetensors file; all is finite.
+
+    Weights that are `stored` as bfloat16 or int8 are float32 numbers of the same value, and so is their fingerprint.
+    """
+    length, kinds = (
+        int.from_bytes(content[:8], "little"),
+        {"F64": (8, "d"), "F32": (4, "f"), "BF16": (2, "H"), "I8": (1, "b")},
+    )
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
     header, data = read_json(content[8 : 8 + length], "the header of model.safetensors"), content[8 + length :]
-    about, digest, end, tensors = header.pop("__metadata__", {}), hashlib.sha256(), 0, dict[str, Any]()
+    about, digest, end, found = header.pop("__metadata__", {}), hashlib.sha256(), 0, dict[str, Any]()
     need(all(isinstance(entry, dict) for entry in (about, *header.values())), "model.safetensors is malformed")
-    found = {str(entry.get("dtype")) for entry in header.values()}
-    need(len(found) == 1 and found <= set(kinds), "the weights are not all float64, nor all float32")
-    width, letter = kinds[found.pop()]
-    for name, entry in sorted(header.items()):
+    types = {str(entry.get("dtype")) for entry in header.values()}
+    fits = {"": [{"F64"}, {"F32"}], "bfloat16": [{"BF16"}], "int8": [{"I8", "F32"}]}.get(stored, [])
+    need(types in fits, f"the weights are not all {stored or 'float64, nor all float32'}")
+    for name, entry in header.items():
         shape, place = entry.get("shape"), entry.get("data_offsets")
         whole = all(isinstance(t, list) and all(type(n) is int and 0 <= n < 2**40 for n in t) for t in (shape, place))
         need(whole and len(place) == 2, f"tensor {name} has a malformed shape or place")
-        raw, size = data[place[0] : place[1]], math.prod(shape)
+        raw, size, (width, letter) = data[place[0] : place[1]], math.prod(shape), kinds[entry["dtype"]]
         need(len(raw) == place[1] - place[0] == size * width, f"tensor {name} lies outside the file")
         numbers: Any = struct.unpack(f"<{size}{letter}", raw)
+        if letter == "H":  # the upper half of a float32
+            numbers = struct.unpack(f"<{size}f", struct.pack(f"<{size}I", *(n << 16 for n in numbers)))
         need(all(map(math.isfinite, numbers)), f"tensor {name} has a number that is not finite")
-        digest.update(f"{name} torch.float{8 * width} {shape}".encode() + raw)
+        found[name], end = (shape, numbers, letter), max(end, place[1])
+    need(end == len(data), "model.safetensors has bytes that belong to no tensor")
+    width, tensors = 8 if types == {"F64"} else 4, dict[str, Any]()
+    for name, (shape, numbers, letter) in sorted(found.items()):
+        if letter == "b" and name.endswith(".exponent"):
+            need(found.get(name[: -len(".exponent")], "  ")[2] == "b", f"{name} belongs to no tensor")
+            continue
+        if letter == "b":
+            numbers = powers_applied(name, shape, numbers, found.get(name + ".exponent"))
+        digest.update(f"{name} torch.float{8 * width} {shape}".encode())
+        digest.update(struct.pack(f"<{len(numbers)}{'d' if width == 8 else 'f'}", *numbers))
         for n in reversed(shape[1:]):
             numbers = [numbers[i : i + n] for i in range(0, len(numbers), n)] if n else []
-        tensors[name], end = (shape, numbers), max(end, place[1])
-    need(end == len(data), "model.safetensors has bytes that belong to no tensor")
+        tensors[name] = (shape, numbers)
     return about, tensors, width, digest.hexdigest()
+
+
+def powers_applied(name: str, shape: list[int], numbers: Sequence[int], beside: Any) -> tuple[float, ...]:
+    """Whole numbers times 2 to the exponent of their column: beside [..., 1, column] for numbers [..., row, column]."""
+    need(len(shape) >= 2 and beside is not None and beside[2] == "b", f"tensor {name} has no exponents")
+    need(beside[0] == [*shape[:-2], 1, shape[-1]], f"the exponents of {name} have another shape")
+    need(all(-120 <= e <= 110 for e in beside[1]), f"an exponent of {name} is out of range")
+    rows, columns = shape[-2:]
+    at = (i // (rows * columns) * columns + i % columns for i in range(len(numbers)))
+    return tuple(math.ldexp(q, beside[1][j]) for q, j in zipped(numbers, at))
 
 
 def minus(node: Node) -> Node:
@@ -5269,7 +5296,7 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     for about in (record, target):
         known = type(about.get("schema")) is int and about["schema"] in SCHEMAS
         need(known, f"schema {str(about.get('schema'))[:20]} is unknown")
-    about, tensors, width, fingerprint = read_tensors(content[0])
+    about, tensors, width, fingerprint = read_tensors(content[0], str(record.get("weight_format", "")))
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
     require_prompt(folder, dict(sums or {}), tensors)
     tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)

@@ -96,7 +96,7 @@ def build(
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     `dtype="bfloat16"` stores every number as bfloat16, `weights="int8"` every matrix as int8 with a power of two for each column:
-    the layer is found on that grid. Both are run in float32 and certified for that (docs/build/formats.md).
+    the layer is found on that grid. Both are run in float32 and certified for that (docs/run/formats.md).
     The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
     as a formula where its operations allow that (modules of tokens: `distill`). Samples (X, Y) in place of a function are
     certified if `lipschitz` is declared, and only observed otherwise.

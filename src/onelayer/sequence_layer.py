@@ -157,6 +157,8 @@ class SequenceLayer:
         return self.table()._repr_html_()
 
     def _answered(self, x: Any, then: Callable[[np.ndarray], np.ndarray]) -> Any:
+        if str(self.model.W_E.dtype) != f"torch.{self.certificate.arithmetic}":
+            self.require_unchanged()
         together, padding, lengths = self.description.batch(x)
         y = then(self.values(together, padding))
         if lengths is None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -262,6 +263,7 @@ def test_benchmark(capsys):
     approx = tokens.parity(4)
     with torch.no_grad():
         approx.model.b_2[0] += 1.0
+    approx = replace(approx, certificate=replace(approx.certificate, weights=approx.model.fingerprint()))
     assert tracr.wrong(approx, Parity(4), np.zeros((3, 4), dtype=np.int64)) == 3
     assert tracr.random_sequences(7, 5).shape == (tracr.SEQUENCES, 7)
     assert "parity 4" in capsys.readouterr().out

@@ -7,7 +7,7 @@ of the stored weights (balls of 256 bits), f as a ball.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,9 +16,11 @@ from flint import arb, ctx
 from hostile import Case, case, fused, network, one_head, special
 from onelayer.common.budget import Budget
 from onelayer.common.machine import one_thread
+from onelayer.construction.on_grid import DIGITS, on_grid
 from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Form
+from onelayer.layer.grid import GRIDS
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.proof.certificate import Method
 from onelayer.proof.claim import Claim
@@ -37,6 +39,7 @@ __all__ = [
     "hunt",
     "network",
     "observed",
+    "on_a_grid",
     "one_head",
     "proved_error",
     "real_value",
@@ -95,6 +98,23 @@ def engine(method: Method, seconds: float = 1.0, dtype: torch.dtype = torch.floa
         return math.inf if proof is None else proof.bound
 
     return bound
+
+
+def on_a_grid(one: Case, name: str) -> Case:
+    """The case with its model on the grid of that name, in digits that its seed chooses; one that has no such model as it is."""
+    if one.poisoned:
+        return one
+    rng, grid = np.random.default_rng(one.seed), GRIDS[name]
+    x = one.target.domain.points(rng.random((400, one.target.dimension)))
+    with np.errstate(all="ignore"):
+        y = np.asarray(one.target(x)).reshape(len(x), -1)
+    fine = np.isfinite(y).all(axis=1) & one.target.domain.contains(x)
+    if fine.sum() < 10 or len(range(*one.model.config.read_rows.indices(one.model.config.all_tokens))) != 1:
+        return one
+    digits = DIGITS[int(rng.integers(len(DIGITS)))]
+    with one_thread():
+        found = on_grid(one.model, grid, torch.from_numpy(x[fine]), torch.from_numpy(y[fine]), digits=digits)
+    return replace(one, network=found.model)
 
 
 def observed(one: Case, dtype: torch.dtype = torch.float64, points: int = 1500, rounds: int = 4) -> float:

@@ -8,10 +8,8 @@ from ..common.numbers import counted
 from ..layer.assemble import Frame, assemble
 from ..layer.conditioning import conditioned
 from ..layer.grid import Grid
-from ..layer.layer import Layer, MemoryLayer
+from ..layer.layer import Layer
 from ..layer.value_entries import value_entries
-from ..layer.weight_format import size_of
-from ..model.transformer import SingleLayerTransformer
 from ..target.margin import in_scope
 from ..target.points import fitting_points
 from .on_grid import OnGrid, on_grid
@@ -34,28 +32,10 @@ def model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid
 def _model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid:
     layer, new = conditioned(layer, frame, grid, request.target.domain)
     model = assemble(layer, new, request.outputs, request.layout)
-    if grid.fixed and isinstance(layer, MemoryLayer):
-        balance_readout(model)
     values = sum(len(e.at) for e in value_entries(model) or [])
     x, y = _samples(request, values)
     with one_thread():
         return on_grid(model, grid, x, y, GRID_GOAL * request.fit_tolerance)
-
-
-def balance_readout(model: SingleLayerTransformer) -> None:
-    """Powers of two moved from W_O and W_2 to W_R, so that the numbers of its columns are of one size; nothing else changes."""
-    W_O, W_2, W_R = model.W_O, model.W_2, model.W_R
-    written = W_O.ne(0).any(dim=0) | W_2.ne(0).any(dim=0) | model.b_2.ne(0)
-    if bool((model.b_E[written] != 0).any()):
-        return
-    with torch.no_grad():
-        for lane in written.nonzero().flatten().tolist():
-            for o in W_R[lane].nonzero().flatten().tolist():
-                size = float(W_R[~written, o].abs().max()) if bool((~written).any()) else 0.0
-                factor = torch.exp2(torch.tensor(size).log2().ceil()) if size else torch.tensor(1.0)
-                W_R[lane, o] *= factor
-                for t in (W_O[:, lane], W_2[:, lane], model.b_2[lane]):
-                    t /= factor
 
 
 def _samples(request: Request, values: int) -> tuple[Tensor, Tensor]:
@@ -73,5 +53,7 @@ def _samples(request: Request, values: int) -> tuple[Tensor, Tensor]:
 def said_of(grid: Grid, found: OnGrid) -> str:
     """How the numbers of a model are written, for its facts."""
     keys, values = found.digits
-    several = f", keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
-    return f"{grid.name} weights, {size_of(found.model, grid.name):,} bytes{several}"
+    several = (
+        f": keys in {counted(keys, 'digit')}, values in {counted(values, 'digit')}" if max(found.digits) > 1 else ""
+    )
+    return f"{grid.name} weights{several}"

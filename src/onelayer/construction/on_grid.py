@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..layer.digits import with_digits
+from ..layer.digits import balance_readout, has_digits, with_digits
 from ..layer.grid import FLOAT32, MATRICES, Grid
 from ..layer.value_entries import ValueEntries, features, value_entries
 from ..model.transformer import SingleLayerTransformer
@@ -51,17 +51,21 @@ def on_grid(
     x: Float[Tensor, "point coordinate"],
     y: Float[Tensor, "point out"],
     goal: float = 0.0,
+    digits: tuple[int, int] | None = None,
 ) -> OnGrid:
     """The model with all numbers on the grid, for answers y at points x; with as few digits as an error of `goal` allows.
 
-    Only numbers of memory tokens have several digits, and none in float32. Where answers are not linear in the values
-    (`value_entries`), all numbers are rounded as they are.
+    `digits` of keys and of values may be given; there is one in float32, and where the data token is not read out. Where answers
+    are not linear in the values (`value_entries`), all numbers are rounded as they are.
     """
     model = copy.deepcopy(model).double()
-    splittable = grid.bits < FLOAT32.bits and model.config.memory_tokens > 0
+    if grid.fixed:
+        balance_readout(model)
+    splittable = grid.bits < FLOAT32.bits and has_digits(model)
     best: OnGrid | None = None
-    for digits in DIGITS if splittable else DIGITS[:1]:
-        found = _on_grid(model, grid, x, y, digits)
+    tried = DIGITS if digits is None else (digits,)
+    for some in tried if splittable else DIGITS[:1]:
+        found = _on_grid(model, grid, x, y, some)
         if best is None or found.observed < best.observed:
             best = found
         if found.observed <= goal:
@@ -84,8 +88,10 @@ def _on_grid(model: SingleLayerTransformer, grid: Grid, x: Tensor, y: Tensor, di
         if entries:
             _solve_values(model, given, grid, entries, x, y, digits[1])
     observed = float((_answers(model, x) - y).abs().max())
-    model = with_digits(model, grid, counts, digits[1]) if model.config.memory_tokens else model
+    model = with_digits(model, grid, counts, digits[1]) if has_digits(model) else model
     model = model.to(torch.float32).eval()
+    for t in model.state_dict().values():
+        t += 0.0  # no −0, which int8 does not have
     assert grid.contains(model)
     return OnGrid(model, digits, observed)
 
@@ -119,6 +125,7 @@ def _solve_values(
         c, weights = _reweighted(*fit, before[mine])
         columns = _columns(given, grid, entries, mine, c, digits)
         found = [_nearest(*fit, w, ridge, c, columns) for w in (weights, torch.ones_like(weights)) for ridge in RIDGES]
+        found = [t for t in (*found, columns.rounded(before[mine])) if bool(t.isfinite().all())]
         best = min(found, key=lambda t: _judged(*fit, t))
         now[mine] = _stepped(*fit, best, columns)
     first = 0
@@ -153,7 +160,10 @@ class _Columns:
 def _columns(
     given: dict[str, Tensor], grid: Grid, entries: list[ValueEntries], mine: Tensor, c: Tensor, digits: int
 ) -> _Columns:
-    """The columns of the entries `mine`, whose solution off the grid is c; numbers that stay count for a column's largest."""
+    """The columns of the entries `mine`, whose solution off the grid is c.
+
+    A column that holds other numbers, too, keeps the exponent with which these were rounded.
+    """
     parts, first = [], 0
     for e in entries:
         own = ((mine >= first) & (mine < first + len(e.at))).nonzero().flatten()
@@ -161,14 +171,19 @@ def _columns(
         first += len(e.at)
         if not len(own):
             continue
-        count = digits if e.name in ("S", "W_R") else 1
-        if not grid.fixed or e.name not in MATRICES:
-            kind = FLOAT32 if grid.fixed else grid
-            parts.append((kind, count, math.inf, own))
+        count = digits if e.name in ("S", "W_R", "b_R") else 1
+        if grid.fixed and e.name not in MATRICES:
+            parts.append((FLOAT32, 1, math.inf, own))
             continue
-        t = given[e.name].clone()
+        if not grid.fixed:
+            parts.append((grid, count, math.inf, own))
+            continue
+        before, t = given[e.name], torch.zeros_like(given[e.name])
         t.view(-1)[at] = HEADROOM * c[own]
-        largest = t.abs().amax(dim=-2, keepdim=True).expand_as(t).flatten()[at]
+        others = before.ne(0)
+        others.view(-1)[e.at] = False
+        shared = others.any(dim=-2, keepdim=True)
+        largest = torch.where(shared, before, t).abs().amax(dim=-2, keepdim=True).expand_as(t).flatten()[at]
         for size in largest.unique():
             parts.append((grid, count, float(size), own[largest == size]))
     return _Columns(parts)

@@ -59,7 +59,9 @@ class Request:
     slope_tolerance: float | None = None  # |∂_i T − ∂_i f| is to be at most this as well
     relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
     composed: bool = False  # whether the layer is the inner one of a composed layer, which has no residual stream
-    on_grid: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)  # models of layers, by the layer's id
+    on_grid: dict[int, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # models of layers, by the layer's id
 
     @cached_property
     def fit_tolerance(self) -> float:

@@ -29,6 +29,7 @@ from ..common.checks import known_options, require_files
 from ..common.errors import InputError
 from ..language_model import LanguageModel
 from ..layer.facts import Facts
+from ..layer.weight_format import packed, unpacked
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
@@ -108,7 +109,7 @@ def certified_of(contents: dict[str, bytes]) -> Approximation | SequenceLayer:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
-    model, facts = model_of(contents[FILES[0]])
+    model, facts = model_of(contents[FILES[0]], certificate.weight_format)
     _require_fit(description, model, facts)
     if isinstance(description, SequenceTask) and certificate.domain != description.quantifier:
         raise InputError("a certificate for the task of target.json", certificate.domain, "build the folder again")
@@ -140,14 +141,13 @@ def _require_fit(description: Description | SequenceTask, model: SingleLayerTran
 def _weights(approximation: Approximation | SequenceLayer) -> bytes:
     facts = asdict(approximation.facts)
     about = {"config": json.dumps(asdict(approximation.model.config)), "facts": json.dumps(facts)}
-    tensors = {name: t.detach().contiguous() for name, t in approximation.model.state_dict().items()}
-    return weights_file(tensors, metadata=about)
+    return weights_file(packed(approximation.model, approximation.certificate.weight_format), metadata=about)
 
 
-def model_of(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
-    """The model in a file of weights, and how it was found."""
+def model_of(content: bytes, weight_format: str = "") -> tuple[SingleLayerTransformer, Facts]:
+    """The model in a file of weights, and how it was found; bfloat16 and int8 only if the certificate says so."""
     try:
-        tensors = tensors_of(content)
+        tensors, found = unpacked(tensors_of(content))
         about = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
         config = LayerConfig(**json.loads(about["config"]))
         given = json.loads(about["facts"])
@@ -159,6 +159,8 @@ def model_of(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         found = " ".join(str(error).split())[:200]
         raise InputError(f"weights in {FILES[0]}", found, "build the folder again") from None
+    if weight_format != (found if found in ("bfloat16", "int8") else ""):
+        raise InputError(f"{weight_format or 'float64 or float32'} weights", f"{found}", "build the folder again")
     return model.eval(), facts
 
 

@@ -1,10 +1,10 @@
 """The same function with numbers that round less: for arithmetic with few digits, and for grids.
 
-    centred        the weights of a head sum to 1: a constant moves from its values to the bias, so that what the head
-                   contributes lies around 0
-    from_origin    scores change by the same affine function for all tokens of a head, which softmax does not see: those of the
-                   tokens that count at x̂ = 0 become small
-    conditioned    x̂ = 0 is where that is of most use: rounding is asked for at points of the box, one coordinate at a time
+centred        the weights of a head sum to 1: a constant moves from its values to the bias, so that what the head
+               contributes lies around 0
+from_origin    scores change by the same affine function for all tokens of a head, which softmax does not see: those of the
+               tokens that count at x̂ = 0 become small
+conditioned    x̂ = 0 is where that is of most use: rounding is asked for at points of the box, one coordinate at a time
 """
 
 from dataclasses import replace

@@ -5,7 +5,6 @@ of every grid. Gates share one sharpness, so that their scales may only change a
 """
 
 import math
-
 from dataclasses import replace
 
 import torch
@@ -19,7 +18,7 @@ from .layer import GateLayer, Layer, MemoryLayer
 
 
 def frame_on(grid: Grid, layer: Layer, frame: Frame, domain: Domain, origin: tuple[float, ...] | None = None) -> Frame:
-    """A frame for the layer with shift and scale on the grid, and x̂ = 0 at the origin; no point of the domain is beyond |x̂| = ½."""
+    """A frame for the layer with shift and scale on the grid: x̂ = 0 at the origin, and |x̂| ≤ ½ on the domain."""
     origin = origin or frame.shift
     exact = isinstance(layer, MemoryLayer) or len(set(frame.scale)) == 1
     pairs = [_on(grid, exact, *given) for given in zip(origin, domain.lower, domain.upper, strict=True)]

@@ -76,7 +76,9 @@ def unpacked(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], str]:
 def stored_as(model: SingleLayerTransformer, name: str) -> str:
     """The name of a format, if the numbers of the model are on its grid and need it; else nothing."""
     grid = GRIDS.get(name)
-    return name if grid in (BFLOAT16, INT8) and arithmetic_of(model.W_E.dtype) is FLOAT32 and grid.contains(model) else ""
+    return (
+        name if grid in (BFLOAT16, INT8) and arithmetic_of(model.W_E.dtype) is FLOAT32 and grid.contains(model) else ""
+    )
 
 
 def size_of(model: SingleLayerTransformer, name: str) -> int:

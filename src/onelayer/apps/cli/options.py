@@ -37,6 +37,16 @@ class Dtype(StrEnum):
     float32 = "float32"
 
 
+class BuildDtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
+class Weights(StrEnum):
+    int8 = "int8"
+
+
 class LayerAttention(StrEnum):
     """Of the layer itself; `Attention` says how one is evaluated."""
 
@@ -102,6 +112,13 @@ Relative = Annotated[
     typer.Option("--relative", help="The tolerance is a share of the smallest |f| on the domain, which is proved."),
 ]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
+BuildDtypeChoice = Annotated[
+    BuildDtype,
+    typer.Option(help="Number type; the certificate holds for this arithmetic only (bfloat16: run in float32)."),
+]
+WeightsChoice = Annotated[
+    Weights | None, typer.Option(help="Store matrices as int8, a power of two for each column; run in float32.")
+]
 DtypeChoice = Annotated[Dtype, typer.Option(help="Number type; the certificate holds for this arithmetic only.")]
 Lipschitz = Annotated[
     str | None,

@@ -24,8 +24,9 @@ from ...layer.heads import EDGE, Gates, Hinges, Maxima, Ramps, shortfall
 from ...layer.layer import Layer, gate_layer, memory_layer
 from .split import Kink, Split, halves
 
-
-SHARPER = 16.0  # times as sharp in float32: what rounding does to a maximum does not grow with the sharpness, and wants the tolerance
+SHARPER = (
+    16.0  # times as sharp in float32: rounding, which does not grow with the sharpness, needs most of the tolerance
+)
 
 
 @dataclass(frozen=True)

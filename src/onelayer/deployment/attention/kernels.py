@@ -27,10 +27,8 @@ from ...layer.rounding.online_softmax import Backend
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
 HELD_TOKENS = 16  # heads with at most this many tokens are held whole
 TILES = {torch.float32: (128, 64), torch.float64: (64, 8)}  # points × heads: the fastest of some thirty on an H200
-MEMORY_TILES = {
-    torch.float32: (64, 64, 64),
-    torch.float64: (64, 16, 32),
-}  # points × tokens, tokens while looking for the largest
+# points × tokens, tokens while looking for the largest, warps: likewise
+MEMORY_TILES = {torch.float32: (64, 64, 64, 4), torch.float64: (64, 16, 64, 2)}
 MOST_SAMPLED = 10**6  # tokens; of more than these all are looked at
 SAMPLED = 8  # one token of so many is looked at for the largest score
 BUSY_PROGRAMS = 512  # programs at a time that keep a card busy

@@ -38,6 +38,33 @@ def _shift(top, FAR: tl.constexpr):
 
 @triton.jit
 @no_type_check
+def _scaled(q, z, CARD: tl.constexpr):
+    """2^n q for q near 1 and the whole number n in the last bits of z, at most 1000 either way: n goes into the exponent."""
+    if CARD:  # in the upper half alone
+        return tl.inline_asm_elementwise(
+            """{
+            .reg .b32 low, high, n, rest;
+            mov.b64 {n, rest}, $2;
+            max.s32 n, n, -1000;
+            min.s32 n, n, 1000;
+            mov.b64 {low, high}, $1;
+            shl.b32 n, n, 20;
+            add.s32 high, high, n;
+            mov.b64 $0, {low, high};
+            }""",
+            "=d,d,d",
+            [q, z],
+            dtype=tl.float64,
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        n = tl.minimum(tl.maximum(z.to(tl.int64, bitcast=True).to(tl.int32), -1000), 1000)
+        return (q.to(tl.int64, bitcast=True) + (n.to(tl.int64) << 52)).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+@no_type_check
 def _exponential(s, shift, CARD: tl.constexpr, FAR: tl.constexpr):
     """2^(s·log2 e − shift) for a whole shift; `kernels.card` says how accurately. A factor that all tokens share cancels.
 
@@ -65,8 +92,7 @@ def _exponential(s, shift, CARD: tl.constexpr, FAR: tl.constexpr):
         q = q * f + 0.24022650695910097
         q = q * f + 0.69314718055995
         q = q * f + 1.0
-        n = tl.minimum(tl.maximum(z.to(tl.int64, bitcast=True).to(tl.int32), -1000), 1000)
-        return (q.to(tl.int64, bitcast=True) + (n.to(tl.int64) << 52)).to(tl.float64, bitcast=True)
+        return _scaled(q, z, CARD)
     elif CARD:
         return tl.inline_asm_elementwise(
             "ex2.approx.ftz.f32 $0, $1;", "=f,f", [tl.fma(s, rate, -shift)], dtype=tl.float32, is_pure=True, pack=1
@@ -307,7 +333,7 @@ def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tenso
 def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None) -> Tensor:
     """One head [batch, out]: keys [token, coordinate], biases [token], values [token, out], slopes [token, coordinate, out]."""
     (B, D), (T, m) = x.shape, values.shape
-    P, H, H32 = MEMORY_TILES[x.dtype]
+    P, H, H32, warps = MEMORY_TILES[x.dtype]
     wide = max(H, H32)
     size = -(-T // wide) * wide
     Y = x.new_empty(m, B)
@@ -321,5 +347,6 @@ def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tens
     rough = (x, keys, biases) if far else (x.float(), keys.float(), biases.float())
     sample = size if far or size > MOST_SAMPLED else max(size // SAMPLED // wide, 1) * wide
     given = (x, keys, biases, V, S, Y, *rough, B, size, sample)
-    _memory[(triton.cdiv(B, P), m)](*given, D, slopes is not None, not interpreted(), far, P, H, H32)
+    kinds = (D, slopes is not None, not interpreted(), far)
+    _memory[(triton.cdiv(B, P), m)](*given, *kinds, P, H, H32, num_warps=warps)
     return Y.T

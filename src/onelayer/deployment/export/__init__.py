@@ -13,7 +13,7 @@ The certificate covers our own evaluation. An export reports the largest differe
 where one is proved (`docs/run/export.md`).
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -151,6 +151,10 @@ def export(
             make = {"onnx": onnx.make, "transformer_lens": transformer_lens.make}[to]
             made = make(subject, subject.points(points, seed))
     write(place, made.files)
+    if subject.stored and to in ("hf", "transformer_lens", *(["torch"] if subject.stored == "int8" else [])):
+        made = replace(
+            made, notes=(*made.notes, f"the {subject.stored} weights are written as float32: the same numbers")
+        )
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
 
 

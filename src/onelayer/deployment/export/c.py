@@ -16,6 +16,7 @@ from ...common.errors import InputError
 from ...common.numbers import at_most
 from . import c_form, c_layer
 from .c_exp import Exponential, TableExp, table_exp
+from .c_weights import with_macros
 from .program_distance import reading_of
 from .subject import Bound, Made, Measured, Subject
 
@@ -44,6 +45,7 @@ def make(subject: Subject, x: np.ndarray, exp: Exponential = "libm") -> Made:
     if reading is not None and not len(reading.hinges):
         body += "\n" + c_form.gradient_source(reading)
         slopes = c_form.slope_error(subject, reading)
+    body = with_macros(body)
     measured: Measured | None = None
     notes: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,8 @@ from ...layer.form import Block
 from ...layer.reading import Reading
 from ...layer.rounding.computed_slopes import gradient_rounding
 from ...proof.slopes import slopes_of_reading
-from .c_text import MOST_STACK, array
+from .c_text import MOST_STACK
+from .c_weights import stored_array
 from .program_distance import distance
 from .subject import Bound, Subject
 
@@ -52,7 +53,8 @@ def source(subject: Subject, reading: Reading) -> str:
     body = "\n".join("    " + line for line in ["real z[INPUTS];", *lines])
     main = "/* bias + z.linear + sums of softmax averages, z = (x - shift)*scale */\n"
     main += f"void onelayer(const real *x, real *y)\n{{\n{body}\n}}\n"
-    return "\n".join([*(array(name, values, suffix) for name, values in arrays), *functions, main])
+    numbers = (stored_array(name, values, suffix, subject.stored) for name, values in arrays)
+    return "\n".join([*numbers, *functions, main])
 
 
 def slope_error(subject: Subject, reading: Reading) -> float | None:

@@ -5,6 +5,7 @@ import numpy as np
 from ...common.errors import InputError
 from ...model.config import LayerConfig
 from .c_text import MOST_STACK, array
+from .c_weights import stored_array
 from .subject import Subject
 
 ACTIVATION = {
@@ -21,7 +22,7 @@ def source(subject: Subject) -> str:
         raise InputError("a layer that needs at most 4 MB of stack in C", f"{held:,} bytes", "export it as onnx")
     suffix = "f" if subject.arithmetic.name == "float32" else ""
     weights = {name: t.detach().numpy() for name, t in subject.model.state_dict().items()}
-    arrays = [array(name, value, suffix) for name, value in weights.items() if value.size]
+    arrays = [stored_array(name, value, suffix, subject.stored) for name, value in weights.items() if value.size]
     arrays.append(array("ROOT", np.sqrt(np.array([c.d_k])), suffix))
     if c.norm != "none":
         arrays.append(array("EPS", np.array([c.norm_eps]), suffix))

@@ -69,6 +69,7 @@ def load(folder: str | Path = Path(__file__).parent) -> ExportedLayer:
 
 def filled(about: dict[str, Any], tensors: dict[str, Tensor]) -> ExportedLayer:
     """The layer with the given numbers; no random numbers are drawn."""
+    tensors = {name: t.float() if t.dtype == torch.bfloat16 else t for name, t in tensors.items()}  # the same numbers
     with torch.device("meta"):
         layer = ExportedLayer(about)
     layer.load_state_dict(tensors, assign=True)

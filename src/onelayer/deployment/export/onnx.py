@@ -19,6 +19,7 @@ from ...common.errors import InputError
 from ...layer.rounding.online_softmax import ONNX_RUNTIME
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
+from .onnx_weights import low_constants
 from .program_distance import backend_bound
 from .subject import Made, Subject
 
@@ -75,13 +76,16 @@ def packages() -> tuple[Any, Any]:
 class Graph(ABC):
     """Nodes and constants, in the order of evaluation; tensors are referred to by name."""
 
-    def __init__(self, model: SingleLayerTransformer, target: str) -> None:
+    def __init__(self, model: SingleLayerTransformer, target: str, stored: str = "") -> None:
         self.target = target
         self.c: LayerConfig = model.config
         self.dtype = np.dtype(str(model.W_E.dtype).removeprefix("torch."))
         self.w = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         self.nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
         self.constants: dict[str, np.ndarray] = {}
+        self.stored = (
+            stored  # the format of weights: those that are on its grid are written so, and widened in the graph
+        )
 
     def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         output = name or f"{kind}_{len(self.nodes)}"
@@ -171,7 +175,8 @@ class Graph(ABC):
     def model(self, onnx: Any) -> Any:
         helper, kind = onnx.helper, element(self.dtype)
         nodes = [helper.make_node(k, list(i), [o], name=o, **attributes) for k, i, o, attributes in self.nodes]
-        constants = [onnx.numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+        widened, constants = low_constants(onnx, self.constants, self.stored)
+        nodes = [*widened, *nodes]
         inputs, outputs = self.ends(helper, kind)
         graph = helper.make_graph(nodes, "onelayer", inputs, outputs, constants, doc_string=self.target[:1000])
         opsets = [helper.make_opsetid("", OPSET)]
@@ -182,7 +187,7 @@ class SingleLengthGraph(Graph):
     """x [batch, D] → y [batch, *shape], for a layer of one length."""
 
     def __init__(self, subject: Subject) -> None:
-        super().__init__(subject.model, subject.target)
+        super().__init__(subject.model, subject.target, subject.stored)
         self.subject = subject
 
     def tokens(self) -> tuple[str, str]:

@@ -83,6 +83,11 @@ class Subject:
         return self.model.W_E.dtype == self.approximation.model.W_E.dtype
 
     @property
+    def stored(self) -> str:
+        """The format of the weights where it is another one than the arithmetic's: "bfloat16" or "int8"."""
+        return self.approximation.certificate.weight_format if self.same else ""
+
+    @property
     def dimension(self) -> int:
         return self.approximation.domain.dimension
 
@@ -139,6 +144,7 @@ class Subject:
             "input": f"x [batch, {self.dimension}]: {names}",
             "output": f"y [batch{shape}]",
             "dtype": self.arithmetic.name,
+            **({"weights": f"{self.stored}, computed in {self.arithmetic.name}"} if self.stored else {}),
             "tolerance": c.tolerance_text,
             "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
             "bound": f"{c.stated_bound}, of the layer in onelayer, {c.arithmetic}",

@@ -57,8 +57,19 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     measured = max(measured, inference, key=lambda seen: (seen.difference, seen.error or 0.0))
     metadata = subject.about() | measured.words() | {"layer": json.dumps(about)}
     metadata |= {"layernorm": str(bound)} if bound else {}
-    files = {FILES[0]: Path(loader.__file__).read_bytes(), FILES[1]: save(tensors, metadata=metadata)}
+    files = {
+        FILES[0]: Path(loader.__file__).read_bytes(),
+        FILES[1]: save(_narrowed(subject, tensors), metadata=metadata),
+    }
     return Made(files, measured, bound, notes)
+
+
+def _narrowed(subject: Subject, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """bfloat16 weights as bfloat16, but for tensors with other numbers, as LayerNorm may need them; the loader widens them."""
+    if subject.stored != "bfloat16":
+        return tensors
+    narrow = {name: t.to(torch.bfloat16) for name, t in tensors.items()}
+    return {name: narrow[name] if torch.equal(narrow[name].to(t.dtype), t) else t for name, t in tensors.items()}
 
 
 def require_own(c: LayerConfig, norm: Norm | None) -> None:
