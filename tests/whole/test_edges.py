@@ -181,10 +181,9 @@ def test_many_coordinates_are_left_alone():
 @pytest.mark.usefixtures("as_user")
 def test_odd_requests_are_refused_in_one_line():
     target = ol.Target("x1", [(0, 1)])
-    fused, mixed = blank(attention="fused"), blank()
+    mixed = blank()
     mixed.W_R.data = mixed.W_R.data.float()
     for call in (
-        lambda: ol.certify(fused, target, 0.1),
         lambda: ol.certify(mixed, target, 0.1),
         lambda: ol.certify(blank(), target, 0.1, seed=-5),
         lambda: ol.certify(blank(), target, 0.1, seed="a"),
