@@ -1,4 +1,4 @@
-"""Sums in any order of additions, in float32, against exact ones: what they are off by stays within `any_order`, with zero slack."""
+"""Sums in any order of additions, in float32, against exact ones: they are off by at most `any_order`, with zero slack."""
 
 from fractions import Fraction
 

@@ -4,7 +4,7 @@ centred        the weights of a head sum to 1: a constant moves from its values 
                contributes lies around 0
 from_origin    scores change by the same affine function for all tokens of a head, which softmax does not see: those of the
                tokens that count at x̂ = 0 become small
-conditioned    x̂ = 0 is where that is of most use: rounding is asked for at points of the box, one coordinate at a time
+    conditioned    the origin is where rounding is least, which is asked for at points of the box, one coordinate at a time
 """
 
 from dataclasses import replace
@@ -37,8 +37,9 @@ def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple
 
     def at(origin: tuple[float, ...]) -> tuple[float, Layer, Frame]:
         new = frame_on(grid, layer, frame, domain, origin)
-        other = from_origin(reframed(layer, frame, new))
-        return rounding_at(other, new(x)), other, new
+        same = reframed(layer, frame, new)
+        ways = [(rounding_at(other, new(x)), other, new) for other in (same, from_origin(same))]
+        return min(ways, key=lambda way: way[0])
 
     best, origin = at(frame.shift), frame.shift
     if isinstance(layer, GateLayer):  # whose anchor has the score 0 everywhere
