@@ -24,7 +24,10 @@ from .reframed import frame_on, reframed
 from .rounding.deployed import Boxes, Deployment, box_rounding
 
 POINTS = 1000  # to centre by
-CANDIDATES, ROUNDING_POINTS = 4000, 400  # points, and those of them where heads cancel most: to ask for the rounding at
+CANDIDATES, ROUNDING_POINTS = (
+    4000,
+    200,
+)  # points; so many, and so many where heads cancel most, are asked for their rounding
 STEPS = (-0.2, 0.2)  # sides of the domain by which the origin may be elsewhere, per coordinate and turn
 TURNS = 2
 
@@ -33,7 +36,7 @@ def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple
     """The layer in the frame of the grid in which it rounds least."""
     sides = [high - low for low, high in zip(domain.lower, domain.upper, strict=True)]
     x = torch.from_numpy(domain.points(fitting_points(CANDIDATES, len(sides), 1).numpy()))
-    x = x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]
+    x = torch.cat([x[:ROUNDING_POINTS], x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]])
 
     def at(origin: tuple[float, ...]) -> tuple[float, Layer, Frame]:
         new = frame_on(grid, layer, frame, domain, origin)
