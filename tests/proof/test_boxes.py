@@ -113,6 +113,7 @@ def test_both_engines_and_several_patches_are_here():
     assert len(made("outputs")[1].patches[0].low[0]) == 2
 
 
+@pytest.mark.one_in(2)
 @names
 def test_every_point_lies_in_boxes(name):
     a, boxes = made(name)

@@ -140,7 +140,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("name", "options"), OTHERS)
 def test_other_sizes_are_valid_too(tmp_path, name, options):
     found = check(built(name, **options).save(tmp_path / "f"))
