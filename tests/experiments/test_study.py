@@ -184,6 +184,16 @@ def test_an_interrupt_leaves_a_store_to_go_on_with(tmp_path):
     assert counted(tmp_path / "log") == {1: 1, 2: 1, 3: 1}
 
 
+def test_an_interrupt_on_the_command_line_is_one_sentence(tmp_path, monkeypatch, capsys, as_user):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ol, "study", stopped)
+    assert main(["study", "builtin:steps", "--out", str(tmp_path / "out")]) == 130
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "interrupted before all points were done; run the same command again to resume"
+
+
 def test_what_an_interrupt_cut_short_is_not_stored(tmp_path):
     """Building and training answer an interrupt with the best so far: no result of a point."""
     before = signal.getsignal(signal.SIGINT)
