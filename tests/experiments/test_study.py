@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -309,6 +310,16 @@ def test_built_in_studies_are_well_formed(name):
     assert {task.key for task in quick.tasks} <= {task.key for task in full.tasks}
     assert quick.title
     assert quick.about
+    titles = [part.title for part in (*full.rates, *full.figures, *full.tables)]
+    texts = (quick.about, quick.limits, *titles)
+    assert not [text for text in texts if "](" in text]  # a page shows links as they stand
+    assert not [title for title in titles if "`" in title]
+
+
+def test_a_report_marks_code_and_escapes_the_rest(tmp_path):
+    sweep = replace(Sweep.of_axes(studying.noted, {"n": [1], "log": str(tmp_path / "log")}), about="`n` is < 2")
+    page = ol.study(sweep, tmp_path / "out", workers=1).report(tmp_path / "report.html").read_text()
+    assert "<p><code>n</code> is &lt; 2</p>" in page
 
 
 def test_the_key_says_what_is_measured():
