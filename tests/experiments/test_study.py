@@ -357,6 +357,7 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False, env=with_package()).returncode == 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "axes", "expected"),
     [

@@ -183,6 +183,7 @@ SMOOTH = [text for name, text in FUNCTIONS.items() if name != "abs"] + [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", SMOOTH)
 def test_complex_readings_are_finite_where_f_is_analytic(text):
     formula, rng, finite = parse(text, ("x1", "x2")), random.Random(4), 0

@@ -170,6 +170,7 @@ def test_only_a_gradient_is_read_so():
     assert {step.method for step in again._varying} == {step.method for step in derived.tape._varying}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("text", "domain"),
     [

@@ -33,7 +33,7 @@ ANALYTIC = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("formula", "domain", "tolerance", "construction"),
     [(*c, how) for how in ("gates", "memory") for c in ANALYTIC],

@@ -105,6 +105,7 @@ def observed(folder, name):
     return worst
 
 
+@pytest.mark.one_in(2)
 @DTYPES
 @pytest.mark.parametrize("name", ALL)
 def test_every_entry_is_valid(folder, name, dtype):
