@@ -5,12 +5,13 @@ tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxe
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
 with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
 LayerNorm, smooth activations and other attention than softmax included. `--cases heads` takes memory tokens alone, in up to
-seven variables. `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable
-singularities. `--cases statements` attacks what is said around the bound: tampered relative claims,
-points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts
-bounds on the slopes of T − f instead, with secants. `--cases ranges`
-holds proved ranges of values, slopes and second derivatives against divided differences in balls, `--cases properties`
-properties that such a difference contradicts, `--cases suprema` both ends of sup |T − f| against errors that other code finds.
+seven variables. `--cases fused` takes layers and networks with torch's fused attention (`backends.py` has other programs).
+`--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable singularities.
+`--cases statements` attacks what is said around the bound: tampered relative claims, points at margins or that are no float32
+numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts bounds on the slopes of T − f instead, with
+secants. `--cases ranges` holds proved ranges of values, slopes and second derivatives against divided differences in balls,
+`--cases properties` properties that such a difference contradicts, `--cases suprema` both ends of sup |T − f| against errors that
+other code finds.
 """
 
 import argparse
@@ -40,6 +41,7 @@ CASES = {
     "functions": hunting.special,
     "compositions": compositions.composition,
     "networks": hunting.network,
+    "fused": hunting.fused,
 }
 
 
@@ -55,8 +57,8 @@ def main() -> int:
         "--cases",
         choices=[*sorted(CASES), *propositions.KINDS, "statements"],
         default="layers",
-        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, suprema, or "
-        "what is said around bounds",
+        help="constructed layers, one head alone, special functions, composed layers, networks, layers and networks with fused "
+        "attention, ranges, properties, suprema, or what is said around bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument(

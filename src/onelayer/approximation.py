@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .deployment.attention.evaluator import Evaluator
     from .deployment.disguise import Disguise
 
-Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
+Attention = Literal["auto", "softmax", "fused", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
 
 
@@ -158,7 +158,7 @@ class Approximation:
 
     @known_options
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
-        """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
+        """The same layer with fused, linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
         from .deployment.attention.evaluator import evaluator
 
         return evaluator(self, attention, remainder, device)

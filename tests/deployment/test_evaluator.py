@@ -82,9 +82,10 @@ def test_a_remainder_below_rounding_keeps_everything():
     assert cells.cell(5).tokens == sum(b.biases.numel() for b in form.blocks)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
-    ("dtype", "attention"), [*product(("float64", "float32"), ("auto", "softmax", "linear", "sparse", "adaptive"))]
+    ("dtype", "attention"),
+    [*product(("float64", "float32"), ("auto", "softmax", "fused", "linear", "sparse", "adaptive"))],
 )
 def test_an_approximation_with_other_attention(attention, dtype):
     approx = ol.build("sin(x1)*x2; x1 + x2", [(0, 1), (-1, 1)], 1e-2, dtype=dtype)

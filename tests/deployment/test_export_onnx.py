@@ -13,7 +13,7 @@ import onelayer as ol
 from cases import configs, plain_config, random_model
 from exporting import SINES, run_alone, size_of, wrapped
 from onelayer.common.errors import InputError
-from onelayer.common.numbers import at_least
+from onelayer.common.numbers import at_least, at_most
 
 
 def session(path):
@@ -92,9 +92,40 @@ def test_the_file_says_what_it_is(tmp_path):
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-4), ("float32", 1e-3)])
+def test_what_is_proved_of_the_difference(dtype, tolerance, tmp_path):
+    """Zero slack: ONNX Runtime stays within the bound of our own layer, and of f, at points where the bound is tight too."""
+    approximation = ol.build(*SINES, tolerance, dtype=dtype)
+    found = ol.export(approximation, tmp_path / "m.onnx", to="onnx")
+    assert found.difference <= found.bound < tolerance
+    assert "in ONNX Runtime on a CPU, rounding included" in found.bound_of
+    told = {p.key: p.value for p in onnx.load(tmp_path / "m.onnx").metadata_props}
+    assert told["proved"] == f"{at_most(found.bound)}: {found.bound_of}"
+    total = float(told["in all"].split()[5])
+    assert total >= approximation.certificate.bound + found.bound
+    unit = np.random.default_rng(1).random((20_000, 2)) ** 3  # close to an end of the domain
+    x = approximation.domain.representable(approximation.domain.points(unit), dtype == "float32")
+    y = session(tmp_path / "m.onnx").run(["y"], {"x": x.astype(dtype)})[0].astype(np.float64)
+    assert np.abs(y - approximation(x)).max() <= found.bound
+    assert np.abs(y - np.sin(x).sum(axis=1)).max() <= total
+
+
+def test_what_is_only_measured(tmp_path):
+    """Another dtype, trained layers and hinges: no bound, and the file does not speak of one."""
+    hinged = ol.build(
+        "abs(x1 - x2) + sin(x1)", [(0, 1)] * 2, 1e-2, method="solved", units=16, hinges=6, construction="gates"
+    )
+    trained = ol.train("x1 + x2", [(0, 1)] * 2, steps=5, heads=1, width=8)
+    for i, (layer, dtype) in enumerate(((hinged, None), (trained, None), (ol.build(*SINES, 1e-2), "float32"))):
+        found = ol.export(layer, tmp_path / f"{i}.onnx", to="onnx", dtype=dtype, points=50)
+        assert found.bound is None
+        assert "proved" not in {p.key for p in onnx.load(tmp_path / f"{i}.onnx").metadata_props}
+
+
 def test_token_numbers_go_in_as_they_are(tmp_path):
     approximation = ol.gallery.histogram(5, 4)
     found = ol.export(approximation, tmp_path / "h.onnx", to="onnx", points=300)
+    assert found.bound is None  # token numbers are not points of a box
     assert found.difference < 1e-9
     x = np.random.default_rng(0).integers(0, 4, (50, 5)).astype(np.float64)
     y = session(tmp_path / "h.onnx").run(["y"], {"x": x})[0]

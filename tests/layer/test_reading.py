@@ -109,7 +109,7 @@ def test_what_has_another_form_is_not_read():
     assert form_of_model(fresh(), (1,)) is None  # no such place
     config = LayerConfig(tokens=2, features_in=1, features_out=1, d_model=8, heads=2, d_k=4, d_v=4, ffn_width=8)
     assert form_of_model(SingleLayerTransformer(config)) is None  # quadratic scores
-    for changes in ({"norm": "pre"}, {"activation": "gelu"}, {"readout": "mean"}, {"attention": "fused"}):
+    for changes in ({"norm": "pre"}, {"activation": "gelu"}, {"readout": "mean"}, {"attention": "sparsemax"}):
         changed = LayerConfig(**{**fresh().config.__dict__, **changes})
         model = SingleLayerTransformer(changed)
         model.load_state_dict(fresh().state_dict(), strict=False)

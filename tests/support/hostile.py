@@ -179,6 +179,15 @@ def network(seed: int) -> Case:
     return Case(seed, target, None, tolerance, poisoned, model.eval(), "network")
 
 
+def fused(seed: int) -> Case:
+    """A constructed layer or a network, by turns, that torch's fused attention evaluates."""
+    one = network(5 * (seed // 2)) if seed % 2 else case(seed)  # every fifth network has softmax attention
+    config = replace(one.model.config, attention="fused")
+    model = ol.SingleLayerTransformer(config)
+    model.load_state_dict(one.model.state_dict())
+    return replace(one, seed=seed, network=model.eval(), maker="fused")
+
+
 def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
     """Ridge gates or a linear layer against their own formula: the error is rounding alone, however large the values."""
     low, side = float(rng.integers(-3, 4)) * 2.0 ** int(rng.integers(0, 20)), 2.0 ** int(rng.integers(-20, 4))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from flint import arb, ctx
 
-from hostile import Case, case, network, one_head, special
+from hostile import Case, case, fused, network, one_head, special
 from onelayer.common.budget import Budget
 from onelayer.common.machine import one_thread
 from onelayer.construction.on_grid import DIGITS, on_grid
@@ -35,6 +35,7 @@ __all__ = [
     "case",
     "deployed",
     "engine",
+    "fused",
     "hunt",
     "network",
     "observed",

@@ -5,6 +5,8 @@ import pytest
 import torch
 
 import onelayer as ol
+from backend_hunting import hunt
+from backend_programs import programs
 from cases import lattice_layer
 from onelayer.deployment.attention.kernels import card, summands
 from onelayer.deployment.attention.linear import LinearAttention
@@ -47,6 +49,24 @@ def test_kernels_are_within_the_proved_term(kind, dtype):
     rounding = float(deployed_rounding(stored, -edge, edge, how).max())
     off = float((fast(x.cuda()).cpu().double() - stored(x.double())).abs().max())
     assert 0 < off <= rounding * (2 if dtype == torch.float64 else 1)  # in float64 the comparison rounds as well
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("program", programs("cuda"), ids=lambda p: p.name)
+def test_no_program_leaves_its_bound(program, dtype):
+    if str(dtype).removeprefix("torch.") not in program.backend.exp_ulps:
+        pytest.skip("the kernel does not take this dtype")
+    found = hunt(program, dtype, 10**6)
+    assert found.violations == 0, found.worst
+
+
+@pytest.mark.parametrize("attention", ["softmax", "fused"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_model_itself_has_a_bound(attention, dtype):
+    approx = ol.build("sin(x1)*x2", [(0, 1)] * 2, 1e-3, dtype=dtype)
+    fast = approx.fast(attention, device="cuda")
+    x = np.random.default_rng(0).random((1000, 2)).astype(np.float32).astype(np.float64)
+    assert np.abs(fast(x) - np.sin(x[:, 0]) * x[:, 1]).max() <= fast.bound < 2e-3
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

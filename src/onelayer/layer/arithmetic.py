@@ -25,6 +25,8 @@ class Arithmetic:
     overflow: float  # no number may come near this
     exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
     shift_roundings: float = 1.0  # of a score from which the largest one, or one near it, is subtracted
+    score_roundings: float = 0.0  # of a term of a score, beyond products and sums: scores that are scaled once more
+    rescalings: int = 0  # how often the partial sums of a softmax are multiplied by another factor, at most
 
     @property
     def exp_error(self) -> float:
@@ -42,6 +44,8 @@ class Arithmetic:
     def assumptions(self) -> tuple[str, ...]:
         """What a certificate about this arithmetic assumes."""
         exact = f"IEEE 754 {self.name} arithmetic (subnormal numbers kept), exp within {self.exp_ulps:g} units in the last place"
+        if self.rescalings:
+            exact += f", partial sums rescaled at most {self.rescalings} times"
         if self.name == "float32":
             return (f"{exact}, no TF32 or other shortened products", "inputs are float32 numbers of the domain")
         return (exact,)

@@ -3,6 +3,8 @@
     sigmoid   σ(s) = e^s/(e^s + e^0): one token with sigmoid attention is one token and a token 0 with softmax attention.
               With T = 2 tokens the softmax's bound has 2T + 9 roundings relative to σ beside those of the score and of
               exponentials (`rounding.deployed`): more than the 8 that are assumed of a computed sigmoid
+    fused     softmax itself; partial sums may be rescaled, which the arithmetic allows for (`rounding.online_softmax`). A weight
+              that vanishes is a product of exponentials: the one that underflows is off by up to 2ν, the others are about 1
     linear    φ(q)φ(k_j)/Σ_l φ(q)φ(k_l) with a query that is 1 and keys that are at most 0 for |x̂| ≤ edge, as computed: then
               φ(k) = e^k, and φ(q) = 2 cancels without rounding
 
@@ -36,6 +38,8 @@ def softmax_equivalent(model: SingleLayerTransformer, places: tuple[int, ...], e
     c = model.config
     if c.attention in ("softmax", "local"):  # what a window hides is seen from the configuration
         return Equivalent(model)
+    if c.attention == "fused":
+        return Equivalent(_with(model), 4.0)
     if c.attention == "sigmoid" and c.all_tokens == 1:
         return Equivalent(_with(model, anchor_tokens=1), 4.0)
     if c.attention != "linear" or c.d_k != 1 or c.projection_bias or c.norm != "none":

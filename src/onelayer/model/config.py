@@ -53,8 +53,8 @@ class LayerConfig:
     `attention` says what stands in the place of Eq. (5), with the scores s_ij = q_i·k_j/√d_k (`model.attention_weights`):
 
         softmax     α_ij = exp(s_ij)/Σ_l exp(s_il), Eq. (5)
-        fused       the same function as softmax, Eq. (5)–(7) in one kernel of torch: other rounding. The difference is not
-                    small for huge scores in float32 unless d_k is a power of 4 (1/√d_k is then exact)
+        fused       the same function as softmax, Eq. (5)–(7) in one kernel of torch: other rounding, which is bounded for
+                    CPUs (`layer.rounding.online_softmax`)
         sigmoid     α_ij = 1/(1 + exp(−s_ij)): nothing is normalised. There is no bias −log n; the keys can hold one
         linear      α_ij = φ(q_i)·φ(k_j)/Σ_l φ(q_i)·φ(k_l), φ(t) = elu(t) + 1 of every coordinate; no factor 1/√d_k
         sparsemax   the point of the simplex closest to the scores: α_ij = max(s_ij − τ_i, 0) with Σ_j α_ij = 1

@@ -221,12 +221,13 @@ class SingleLayerTransformer(nn.Module):
     def _fused(
         self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor], hidden: Tensor | None
     ) -> Tensor:
-        """Eq. (7) in one kernel of torch."""
+        """Eq. (7) in one kernel of torch. Queries are divided by √d_k before: kernels round what they do with the scale."""
         batch = keys[0].shape[0]
         k, v = (torch.cat([t, t_s.expand(batch, -1, -1, -1)], dim=2) for t, t_s in (keys, values))
         p = self.config.dropout if self.training else 0.0
         seen = None if hidden is None else ~hidden.unsqueeze(1)
-        return F.scaled_dot_product_attention(q.expand(batch, -1, -1, -1), k, v, attn_mask=seen, dropout_p=p)
+        q = (q / math.sqrt(self.config.d_k)).expand(batch, -1, -1, -1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=p, scale=1.0)
 
     def feed_forward(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch row model"]:
         """Two layers of the form of Eq. (1), the second linear, the same at every position."""

@@ -33,7 +33,7 @@ class Claim:
         return replace(self, target=target)
 
     def require_fit(self, model: SingleLayerTransformer) -> None:
-        """Refuse a model without the target's variables and outputs, with answers that vary, or with unknown rounding."""
+        """Refuse a model without the target's variables and outputs, or with answers that vary."""
         c, target, places = model.config, self.target, self.places
         c.require_one_length()
         if c.tokens * c.features_in != target.dimension:
@@ -48,9 +48,6 @@ class Claim:
             asked = f"a layer with {counted(target.outputs, 'output')}, as the target has"
             found = f"{counted(len(places) * c.features_out, 'output')} in {counted(len(places), 'place')}"
             raise InputError(asked, found, "make the two agree")
-        if c.attention == "fused":
-            change = "certify a copy with attention='softmax'"
-            raise InputError("explicit softmax attention", "attention='fused', whose rounding is unknown", change)
         if len({p.dtype for p in model.state_dict().values()}) > 1:
             raise InputError("weights of one dtype", "several", "convert the model with .double() or .float()")
         if model.training and c.dropout:

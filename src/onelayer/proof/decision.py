@@ -21,6 +21,7 @@ from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
+from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
@@ -147,7 +148,7 @@ def prove_by(
     method: Method, model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget
 ) -> Proof | None:
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
-    target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
+    target, arithmetic = claim.target, arithmetic_of_model(model)
     wide = edge_of(model, target)
     if method == "bisect":
         safe = cannot_overflow(model, wide, arithmetic)
@@ -159,7 +160,8 @@ def prove_by(
     attention = model.config.attention
     if proof is None or attention == "softmax":
         return proof
-    assumed = tuple(text.replace("explicit softmax", f"explicit {attention}") for text in proof.assumptions)
+    explicit, other = "explicit softmax attention", attention_assumed(attention)
+    assumed = tuple(text.replace(explicit, other, 1) for text in proof.assumptions)
     return replace(proof, assumptions=(*assumed, SIGMOID_ASSUMED) if attention == "sigmoid" else assumed)
 
 
@@ -168,7 +170,7 @@ def _prove_reading(model: SingleLayerTransformer, claim: Claim, edge: float, bud
     reading, target = form_of_model(model, claim.places, edge), claim.target
     if reading is None:
         return _prove_composed(model, claim, edge, budget)
-    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
+    how = deployment_of(reading, arithmetic_of_model(model))
     if target.formula is not None and has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     return None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
@@ -187,7 +189,7 @@ def _prove_composed(model: SingleLayerTransformer, claim: Claim, edge: float, bu
     reading = form_of_model(found[0], claim.places, edge) if found else None
     if found is None or reading is None:
         return None
-    return prove_composed(reading, found[1], claim, budget, deployment_of(reading, arithmetic_of(model.W_E.dtype)))
+    return prove_composed(reading, found[1], claim, budget, deployment_of(reading, arithmetic_of_model(model)))
 
 
 def covering(

@@ -20,9 +20,10 @@ from ..common.budget import Budget
 from ..common.progress import Progress
 from ..formula.float_bounds import ULPS
 from ..formula.taylor.series import Space
-from ..layer.arithmetic import FLOAT32, arithmetic_of
+from ..layer.arithmetic import FLOAT32
 from ..layer.assemble import frame_of
 from ..layer.form import Form
+from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
 from .analytic import prove as analytic
@@ -72,7 +73,7 @@ class Pair:
 
 def layer_and_target(model: SingleLayerTransformer, target: Target, places: tuple[int, ...], budget: Budget) -> Pair:
     """A model and a target. The upper bound holds for the computed answers too: their rounding is part of it."""
-    arithmetic = arithmetic_of(model.W_E.dtype)
+    arithmetic = arithmetic_of_model(model)
     return Pair(
         target,
         answer_of(model, places, budget if target.data is None else Budget(math.inf)),
@@ -81,7 +82,7 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
         (LAYER, target.text),
         places,
-        np.float32 if arithmetic is FLOAT32 else np.float64,
+        np.float32 if arithmetic.name == FLOAT32.name else np.float64,
         float(np.abs(target.centre).max()),
         lambda: BranchAndBound.of(model, target, places, arithmetic),
         (*assumptions_of(model, target, arithmetic), *target.caveats),

@@ -60,6 +60,7 @@ class LayerAttention(StrEnum):
 class Attention(StrEnum):
     auto = "auto"
     softmax = "softmax"
+    fused = "fused"
     linear = "linear"
     sparse = "sparse"
     adaptive = "adaptive"

@@ -1,6 +1,8 @@
 """An approximation with another attention, and how far that can take it from the target.
 
     softmax    the model itself, Eq. (5)–(8), also where its own attention is another
+    fused      the model with torch's `scaled_dot_product_attention`, which may go through the tokens in blocks; on a GPU in its
+               form `math`, the one that exists there for float64 and for heads of any width
     linear     exact linear attention where heads share their keys, softmax averages elsewhere (`linear`)
     sparse     as linear, but heads of many memory tokens attend only to those near the point (`sparse`)
     adaptive   all heads cell by cell: saturated ones are not evaluated
@@ -11,6 +13,7 @@ is always evaluated by the model itself, and so are points outside the domain.
 """
 
 import copy
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +21,7 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...approximation import Approximation, Attention
 from ...common.checks import require_choice
@@ -25,9 +29,10 @@ from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.outward import UP_FEW
 from ...common.progress import Progress
-from ...layer.arithmetic import arithmetic_of
+from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...layer.rounding.online_softmax import CUDA, arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...proof.decision import deployment_of
 from ...target.description import Outside
@@ -98,25 +103,32 @@ class Evaluator:
         return y.to(x.device)
 
     def _by_model(self, x: Tensor) -> Tensor:
-        return self.approximation.values_of(self.model, x)
+        fused = self.model.config.attention == "fused" and self.device.type != "cpu"
+        with sdpa_kernel(SDPBackend.MATH) if fused else nullcontext():
+            return self.approximation.values_of(self.model, x)
 
     @cached_property
     def rounding(self) -> float:
         """A proved bound on how far floating point takes it from exact numbers on the domain; infinite if none is proved."""
-        if self.reading is None or len(self.reading.hinges):
+        reading = self.reading if self.fast is not None else _reading(self.approximation, self.model)
+        if reading is None or len(reading.hinges):
             return float("inf")
         box, enough = _box(self.approximation), NEGLIGIBLE * self.approximation.certificate.tolerance
         if isinstance(self.fast, SparseAttention):
             return self.fast.rounding(*box, enough)
         on_gpu = isinstance(self.fast, LinearAttention) and self.device.type != "cpu"
-        how = _how(self.reading, self.model, self.fast if on_gpu else None)
-        return float(deployed_rounding(self.reading.form, *box, how, enough).max())
+        if self.fast is None:
+            how = deployment_of(reading, _of_device(self.model, self.device))
+        else:
+            how = deployment_by(reading, self.model, self.fast if on_gpu else None)
+        return float(deployed_rounding(reading.form, *box, how, enough).max())
 
     @cached_property
     def bound(self) -> float:
         """A bound on |it − f| at every point that is covered (`covers`), if the certificate's bound is proved.
 
-        The certificate covers the model's own softmax on the CPU and, where it was proved by interpolation, linear attention.
+        The certificate covers the model itself on the CPU and, where it was proved by interpolation, linear attention. Any other
+        evaluation is within its own rounding of the real function, and so is the model, whose rounding is no larger.
         """
         c = self.approximation.certificate
         if c.weights and c.weights != self.approximation.model.fingerprint():
@@ -142,8 +154,11 @@ def evaluator(
         raise InputError("a remainder above 0, for sparse or adaptive attention", found, "leave it out")
     if local and place.type != "cpu":
         raise InputError(f"attention={attention!r} on the CPU", f"device={device!r}", "use attention='linear' there")
-    model = approximation.model if place.type == "cpu" else copy.deepcopy(approximation.model).to(place)
-    reading = None if attention == "softmax" else _reading(approximation)
+    model = _fused(approximation.model) if attention == "fused" else approximation.model
+    model = model if place.type == "cpu" else copy.deepcopy(model).to(place)
+    if attention == "fused":
+        return Evaluator(approximation, attention, 0.0, place, model, None, None)
+    reading = None if attention == "softmax" else _reading(approximation, model)
     if attention == "auto" and reading is not None:  # linear where the certificate covers it
         covered = approximation.certificate.method == "analytic" and not len(reading.hinges)
         reading = reading if covered or place.type != "cpu" else None
@@ -161,17 +176,32 @@ def evaluator(
         gap = c.tolerance - c.bound
         remainder = REMAINDER_SHARE * gap if gap > 0 else NEGLIGIBLE * c.tolerance
     many = SPARSE_TOKENS if attention == "sparse" else 0
-    sparse = SparseAttention(reading.form, hinges, _how(reading, model), remainder, many)
+    sparse = SparseAttention(reading.form, hinges, deployment_by(reading, model), remainder, many)
     return Evaluator(approximation, attention, remainder, place, model, reading, sparse)
 
 
-def _reading(approximation: Approximation) -> Reading | None:
+def _fused(model: SingleLayerTransformer) -> SingleLayerTransformer:
+    """The same weights, evaluated by torch's fused attention."""
+    model.config.require_softmax("fused evaluation")
+    found = SingleLayerTransformer(replace(model.config, attention="fused"), dtype=model.W_E.dtype)
+    found.load_state_dict(model.state_dict())
+    return found.train(model.training)
+
+
+def _of_device(model: SingleLayerTransformer, device: torch.device) -> Arithmetic:
+    """The arithmetic of the model itself on a device."""
+    if device.type == "cpu":
+        return arithmetic_of_model(model)
+    return CUDA.arithmetic(arithmetic_of(model.W_E.dtype), model.config.all_tokens)
+
+
+def _reading(approximation: Approximation, model: SingleLayerTransformer) -> Reading | None:
     """What the weights compute on the domain; None if that is no sum of softmax averages."""
     if approximation.vocabulary is not None:
         return None
     edge = float(torch.stack(_box(approximation)).abs().max())
-    u = arithmetic_of(approximation.model.W_E.dtype).u
-    return form_of_model(approximation.model, approximation.facts.places, edge * (1 + 4 * u))
+    u = arithmetic_of(model.W_E.dtype).u
+    return form_of_model(copy.deepcopy(model).cpu(), approximation.facts.places, edge * (1 + 4 * u))
 
 
 def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
@@ -181,7 +211,7 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
     return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
-def _how(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
+def deployment_by(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
     how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
     if fast is None:

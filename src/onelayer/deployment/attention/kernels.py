@@ -15,7 +15,6 @@ environment the kernels run on CPU tensors, slowly: the tests do that.
 """
 
 import os
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor
 
 from ...layer.arithmetic import Arithmetic
+from ...layer.rounding.online_softmax import Backend
 
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
 HELD_TOKENS = 16  # heads with at most this many tokens are held whole
@@ -88,14 +88,17 @@ def summands(heads: int, dtype: torch.dtype) -> int:
     return min(heads, -(-heads // H) + H + max(1, heads // (4 * H))) + EXTRA
 
 
+KERNELS = Backend("our kernels on an NVIDIA card", {"float64": 10.0, "float32": 10.0}, shift_roundings=1.3)
+
+
 def card(arithmetic: Arithmetic) -> Arithmetic:
-    """The arithmetic of the kernels on a GPU.
+    """The arithmetic of the kernels on a GPU: the lemma of `layer/rounding/online_softmax`, with one shift for all tokens.
 
     With t = score − shift, exponents are off by 1.3u|t| at most: one rounding of t log2 e, and log2 e itself, within 0.23u.
     |t| is at most 11.1 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for `MOST_SAMPLED`
     tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11.1 + 5.1 < 20.
     """
-    return replace(arithmetic, exp_ulps=10.0, shift_roundings=1.3)
+    return KERNELS.arithmetic(arithmetic, tokens=0)  # nothing is rescaled, whatever their number
 
 
 def _splits(x: Tensor, heads: int) -> int:

@@ -17,6 +17,7 @@ from ...common.numbers import at_most
 from . import c_form, c_layer
 from .c_exp import Exponential, TableExp, table_exp
 from .c_weights import with_macros
+from .program_distance import reading_of
 from .subject import Bound, Made, Measured, Subject
 
 UP = 1 + 1e-15  # the rounding of one sum
@@ -32,7 +33,7 @@ def make(subject: Subject, x: np.ndarray, exp: Exponential = "libm") -> Made:
     if subject.model.parameter_count > MOST_NUMBERS:
         found = f"{subject.model.parameter_count:,} numbers"
         raise InputError(f"a layer of at most {MOST_NUMBERS:,} numbers, as C source", found, "export it as onnx")
-    reading = c_form.reading_of(subject)
+    reading = reading_of(subject)
     own = table_exp(subject.arithmetic.name) if exp == "table" else None
     config = subject.model.config
     if own is not None and reading is None and (config.norm != "none" or config.activation == "gelu"):
@@ -85,11 +86,7 @@ def _file(
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
     if bound is not None:
-        about["proved"] = str(bound)
-        if subject.same and c.verdict == "CERTIFIED":
-            total = at_most((c.bound + bound.value) * UP)
-            where = f"on the domain{subject.apart}"
-            about["in all"] = f"an error of at most {total} {where}, by the certificate{c.if_declared}"
+        about |= subject.proved_words(bound)
     if slopes is not None:
         where = f"on the domain{subject.apart}"
         about["slopes"] = f"onelayer_gradient is within {at_most(slopes)} of the layer's slopes {where} (proved)"

@@ -5,47 +5,26 @@ Masked tokens are left out, and a head is a few numbers. The sum is evaluated as
 function, and so within 2R of each other.
 """
 
-from dataclasses import replace
-
 import numpy as np
-import torch
 
 from ...common.errors import InputError
 from ...common.outward import UP
 from ...layer.form import Block
-from ...layer.reading import Reading, form_of_model
+from ...layer.reading import Reading
 from ...layer.rounding.computed_slopes import gradient_rounding
-from ...layer.rounding.deployed import deployed_rounding
-from ...proof.decision import cannot_overflow, deployment_of
 from ...proof.slopes import slopes_of_reading
 from .c_text import MOST_STACK
 from .c_weights import stored_array
+from .program_distance import distance
 from .subject import Bound, Subject
-
-NEGLIGIBLE = 0.005  # share of the tolerance: a bound this small is not refined
-
-
-def reading_of(subject: Subject) -> Reading | None:
-    """The layer as a form on its domain, if it has one."""
-    low, high = subject.reach
-    edge = float(torch.maximum(low.abs(), high.abs()).max())
-    if subject.approximation.vocabulary is not None or not cannot_overflow(subject.model, edge, subject.arithmetic):
-        return None
-    return form_of_model(subject.model, subject.places, edge * (1 + 4 * subject.arithmetic.u))
 
 
 def rounding(subject: Subject, reading: Reading) -> Bound | None:
     """2R, where R covers both evaluations: the weights of our own layer, no hinges, values with at most one slope."""
-    slopes = all(int(block.slopes.ne(0).sum(dim=2).max()) <= 1 for block in reading.form.blocks)
-    if not subject.same or len(reading.hinges) or not slopes:
+    form = reading.form
+    if any(int(block.slopes.ne(0).sum(dim=2).max()) > 1 for block in form.blocks):
         return None
-    low, high = (t.flatten() for t in subject.reach)
-    form, how = reading.form, deployment_of(reading, subject.arithmetic)
-    how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file too
-    enough = NEGLIGIBLE * subject.approximation.certificate.tolerance
-    found = 2 * float(deployed_rounding(form, low, high, how, enough).max())
-    of = f"any difference on the domain, rounding included, for {', '.join(subject.arithmetic.assumptions)}"
-    return Bound(found, of) if np.isfinite(found) else None
+    return distance(subject, reading, subject.arithmetic, terms=form.heads + form.dimension + 1)  # of the file too
 
 
 def source(subject: Subject, reading: Reading) -> str:

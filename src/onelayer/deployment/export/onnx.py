@@ -2,7 +2,8 @@
 
 Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
 Erf (GELU, only in float32), ReduceMean, Sqrt and Div (LayerNorm), and those that only move numbers. Input "x", output "y", any
-batch. The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
+batch. The graph is run by ONNX Runtime before it is written. Where the layer is a sum of softmax averages, what its CPU provider
+can round differently is bounded (`program_distance`); otherwise it is measured only.
 
 ONNX Runtime merges a product with a scalar constant into a neighbouring MatMul, and keeps that constant as float32 even in
 float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_k is in W^Q, and a scale of one number in W^E.
@@ -15,9 +16,11 @@ from typing import Any, assert_never
 import numpy as np
 
 from ...common.errors import InputError
+from ...layer.rounding.online_softmax import ONNX_RUNTIME
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from .onnx_weights import low_constants
+from .program_distance import backend_bound
 from .subject import Made, Subject
 
 OPSET, IR = 18, 8  # from 2022: old enough for most runtimes
@@ -47,9 +50,10 @@ def make(subject: Subject, x: np.ndarray) -> Made:
         return np.concatenate(parts).reshape(len(points), -1) if parts else np.zeros((0, subject.outputs))
 
     measured = subject.measure(answer, x)
+    bound = backend_bound(subject, ONNX_RUNTIME)
     metadata = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
-    onnx.helper.set_model_props(model, metadata)
-    return Made({"model.onnx": model.SerializeToString()}, measured)
+    onnx.helper.set_model_props(model, metadata | (subject.proved_words(bound) if bound else {}))
+    return Made({"model.onnx": model.SerializeToString()}, measured, bound)
 
 
 def session_of(runtime: Any, model: Any) -> Any:

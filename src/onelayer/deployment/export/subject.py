@@ -16,8 +16,10 @@ from ... import __version__
 from ...approximation import Approximation
 from ...common.errors import InputError
 from ...common.numbers import at_least, at_most, exact
+from ...common.outward import UP_FEW
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
+from ...layer.rounding.online_softmax import arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...target.margin import in_scope
 from ...target.points import uniform_points
@@ -73,7 +75,7 @@ class Subject:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        return arithmetic_of(self.model.W_E.dtype)
+        return arithmetic_of_model(self.model)
 
     @property
     def same(self) -> bool:
@@ -147,6 +149,14 @@ class Subject:
             "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
             "bound": f"{c.stated_bound}, of the layer in onelayer, {c.arithmetic}",
         }
+
+    def proved_words(self, bound: Bound) -> dict[str, str]:
+        """A bound on the distance from our own layer, and what it makes of the certificate's, as metadata."""
+        found, c = {"proved": str(bound)}, self.approximation.certificate
+        if self.same and c.verdict == "CERTIFIED":
+            total, where = at_most((c.bound + bound.value) * UP_FEW), f"on the domain{self.apart}"
+            found["in all"] = f"an error of at most {total} {where}, by the certificate{c.if_declared}"
+        return found
 
     def points(self, count: int, seed: int) -> np.ndarray:
         """Random points of the domain and its corners, as numbers of the dtype; token numbers for token layers."""

@@ -8,14 +8,15 @@ exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average moves by e
 errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_i| over n non-zero keys,
 
     softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1,  d_t = u(n P_t + (n−1)|b_t| + |s_t|): n products and the bias added up in
-                any order; a_t = max s − s_t: the largest score is subtracted first (`shift_roundings` times)
+                any order; a_t = max s − s_t: the largest score is subtracted first (`shift_roundings` times).
+                Attention that goes through the tokens in blocks costs a little more (`online_softmax.py`)
     factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (linear attention)
 
 and the larger one is taken. (Smooth maxima have another bound, see `proportional.py`.) Then, for a head of T tokens, in either
 form
 
-    (T+3)u|z|             the normaliser, the division
-    (T+6)u Σ_t w_t |v_t|   weights, the values themselves, their products and their sum
+    3u|z| + …              the normaliser and its reciprocal, or a division; …: what its additions cost, in any order
+    5u Σ_t w_t |v_t| + …   a weight's product with the reciprocal, the value (two roundings), their product, a fused one; likewise
     n u Σ_heads |z|        all heads added up, in any order, n terms
 
 and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
@@ -87,6 +88,12 @@ class Deployment:
     exact_scale: bool = False  # whether all scales are powers of two, so that the product is not rounded
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
+    @property
+    def beside(self) -> float:
+        """What comes after the sum over the heads, wherever the point is."""
+        u = self.arithmetic.u
+        return 2 * self.steps * u * self.passed + (self.summands + self.steps + 2) * u * self.constants + self.error
+
 
 def deployed_rounding(
     form: Form,
@@ -107,10 +114,8 @@ def deployed_rounding(
         pick = list(group)
         start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
         total = total + _largest(part, start, how, enough / len(groups), over)
-    u = how.arithmetic.u
-    beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
     safe = max(how.passed, how.constants) < how.arithmetic.overflow / 8
-    return (total + beside) * UP_MANY if safe else total + torch.inf
+    return (total + how.beside) * UP_MANY if safe else total + torch.inf
 
 
 def _largest(
@@ -198,10 +203,11 @@ def _head_rounding(
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
     added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
     d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
+    d = d + a.score_roundings * a.u * (products + bias)
     top = (grow.masked_fill(~there, 0.0).amax(dim=-1) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1))[..., None]
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
     factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP_MANY
-    softmax = _off((d + a.shift_roundings * a.u * below) * UP_MANY, a.exp_error)
+    softmax = _off((d + a.shift_roundings * a.u * below + a.rescalings * a.exp_error) * UP_MANY, a.exp_error)
     E = torch.maximum(softmax, _off(factored, 2 * a.exp_error + 3 * a.u)).masked_fill(~there, 0.0)
     share = (W * E).sum(dim=-1)[..., None]
     first = torch.einsum("bht,bhto->bho", W * E, dev + osc[:, :, None]) / (1 - share)
@@ -209,23 +215,24 @@ def _head_rounding(
     # averaging
     size = block.values.abs() + torch.einsum("bd,htdo->bhto", X, block.slopes.abs())
     size = size.masked_fill(~there[None, :, :, None], 0.0)
-    T = block.biases.shape[1]
+    T, R = block.biases.shape[1], a.rescalings
     here, most = z.abs() + osc, size.amax(dim=2)
     taken = W * (1 + E) / (1 - share) * UP_MANY  # the weights that are computed, sums aside
     terms = taken[..., None] * size
     up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
     one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
-    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 4 * a.u
-    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + 7 * a.u * terms.sum(dim=2)
+    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 3 * a.u + R * a.u * taken.sum(dim=-1)
+    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + (5 + R) * a.u * terms.sum(dim=2)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores computed here are float64, too
     # or, where values are proportional to scores, as a maximum: the weights may then be anything
-    logs = torch.maximum(d + a.shift_roundings * VANISHED * a.u + 2 * a.exp_error, factored + 3 * a.exp_error + 4 * a.u)
+    whole = a.shift_roundings * VANISHED * a.u + 2 * (1 + R) * a.exp_error
+    logs = torch.maximum(d + whole, factored + 3 * a.exp_error + 4 * a.u)
     moved = torch.einsum("bd,htdo->bhto", e_x, block.slopes.abs()).masked_fill(~there[None, :, :, None], 0.0)
-    other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0)) + (2 * T + 9) * a.u * most
+    other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0)) + (2 * (T + R) + 9) * a.u * most
     errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
-    errors = (errors + 4 * T * a.smallest * (1 + most)) * (1 + (2 * T + 20) * a.u)
+    errors = (errors + 4 * T * (1 + R) * a.smallest * (1 + most)) * (1 + (2 * (T + R) + 20) * a.u)
     return errors, torch.where(trusted, torch.fmin(here, most), most)
 
 

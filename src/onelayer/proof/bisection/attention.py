@@ -178,7 +178,7 @@ def score_rounding(
         dot = lambda a, b: np.einsum("bhrw,bhtw->bhrt", a, b)  # noqa: E731
         exact = dot(q_size, k_size)
         off = (dot(q_size, k_off) + dot(q_off, k_size + k_off) + (q.shape[-1] + 2) * u * exact) / root * 1.01
-        off = off + 2.1 * u * size + arithmetic.smallest
+        off = off + 2.1 * u * size + arithmetic.score_roundings * u * exact / root * 1.01 + arithmetic.smallest
         return off, (exact + size).max(axis=-1) < arithmetic.overflow / 8
 
 
@@ -195,9 +195,9 @@ def _rounding(
 ) -> np.ndarray:
     """|computed Z − Z|, from |v_t − v_t₀| ≤ size [box, head, row, token, width] and |Z − v_t₀| ≤ away [box, head, row, width].
 
-    Relative to t₀ an exponential is off by ε_t = expm1(off_t + off_t₀ + u(|s_t − s_t₀| + max) + 2κu). The weights then move
-    Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| + |Z − v_t₀|); normaliser, division and the sum over n tokens cost (2n + 8)u
-    of Σ_t w_t |v_t|.
+    Relative to t₀ an exponential is off by ε_t = expm1(off_t + off_t₀ + u(|s_t − s_t₀| + max) + 2(1 + R)κu), R the number of
+    rescalings (`layer.rounding.online_softmax`). The weights then move Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| +
+    |Z − v_t₀|); normaliser, division and the sum over n tokens cost (2(n + R) + 8)u of Σ_t w_t |v_t|.
     """
     u, n = arithmetic.u, ceiling.shape[-1]
     with np.errstate(all="ignore"):
@@ -207,7 +207,8 @@ def _rounding(
         over = apart.range()[1]
         below = over < -1e-9  # always below t₀
         reach = np.where(below, np.minimum(gaps, VANISHED), gaps)
-        exponent = off + at_best + u * (reach + np.where(below, 0.0, largest)) + 2 * arithmetic.exp_error
+        exponent = off + at_best + u * (reach + np.where(below, 0.0, largest))
+        exponent = exponent + 2 * (1 + arithmetic.rescalings) * arithmetic.exp_error
         shift = u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
         epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP_FEW, np.inf)
         epsilon = np.where(own, 0.0, epsilon)
@@ -236,7 +237,7 @@ def _rounding_of_maximum(
     """
     n = size.shape[3]
     with np.errstate(all="ignore"):
-        d = off + VANISHED * arithmetic.u + 1.01 * arithmetic.exp_error
+        d = off + VANISHED * arithmetic.u + 1.01 * (1 + arithmetic.rescalings) * arithmetic.exp_error
         counts = np.where(line.kept, d, 0.0).max(axis=-1)[..., None]
         grown = np.exp(2 * d.max(axis=-1))[..., None] * UP_MANY
         moves = np.abs(line.gamma) * 2 * counts + line.dropped * grown
@@ -248,5 +249,5 @@ def _rounding_of_maximum(
 def _averaging(n: int, mass: np.ndarray, most: np.ndarray, v_off: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """What errors of the values, normaliser, division and the sum over n tokens cost; Σ_t w_t |v_t| ≤ mass, |v_t| ≤ most."""
     values = v_off.max(axis=2)[:, :, None, :]
-    relative = (2 * n + 8) * arithmetic.u
-    return (relative * mass + values * (1 + relative)) * UP_FEW + 2 * n * arithmetic.smallest * (1 + most)
+    relative, R = (2 * (n + arithmetic.rescalings) + 8) * arithmetic.u, arithmetic.rescalings
+    return (relative * mass + values * (1 + relative)) * UP_FEW + 2 * n * (1 + R) * arithmetic.smallest * (1 + most)

@@ -28,7 +28,8 @@ from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
 from ...formula.taylor.series import Space, Taylor
 from ...formula.tree import Where, postorder, variables
-from ...layer.arithmetic import Arithmetic, arithmetic_of
+from ...layer.arithmetic import Arithmetic
+from ...layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ...model.transformer import SingleLayerTransformer
 from ...target.target import Target
 from ..boxes import Covering, Patch
@@ -48,7 +49,7 @@ ALL_CORNERS_UP_TO = 6  # coordinates: all corners are then tried when looking fo
 
 def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget | None = None) -> Proof | None:
     """A bound on sup |T − f|; None where nothing can be said: no declared modulus, weights not finite, many coordinates."""
-    target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
+    target, arithmetic = claim.target, arithmetic_of_model(model)
     if target.dimension > MOST_COORDINATES or (target.formula is None and target.modulus.kind == "estimated"):
         return None
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
@@ -98,7 +99,7 @@ def assumptions_of(model: SingleLayerTransformer, target: Target, arithmetic: Ar
     assumed = [
         *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
-        f"explicit {model.config.attention} attention (other kernels add their own rounding)",
+        f"{attention_assumed(model.config.attention)} (other kernels add their own rounding)",
     ]
     if model.config.attention == "sigmoid":
         assumed.append(SIGMOID_ASSUMED)

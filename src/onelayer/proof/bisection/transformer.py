@@ -25,7 +25,7 @@ from .other_attention import by_features, by_sigmoid, by_sparsemax
 
 ATTENDED = {  # Eq. (5)–(7) on boxes, by the attention of the layer
     "softmax": attended,
-    "fused": attended,  # the same real function; claims about its rounding are refused before (`Claim.require_fit`)
+    "fused": attended,  # the same real function; its rounding is in the arithmetic (`layer.rounding.online_softmax`)
     "local": attended,
     "sigmoid": by_sigmoid,
     "linear": by_features,

@@ -66,10 +66,10 @@ class AblatedLayer:
         c = self.model.config
         c.require_one_length()
         c.require_softmax("the circuit")
+        if c.attention == "fused":
+            raise InputError("explicit softmax attention", "attention='fused'", "take a copy with attention='softmax'")
         if self.vocabulary is None:
             Claim(self._zero, 0.0, self.places).require_fit(self.model)
-        elif c.attention == "fused":
-            raise InputError("explicit softmax attention", "attention='fused'", "take a copy with attention='softmax'")
 
     @property
     def unit_vectors(self) -> bool:
