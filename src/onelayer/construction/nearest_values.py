@@ -27,7 +27,7 @@ MOST_STEPS = 100  # of single numbers
 
 
 @dataclass(frozen=True)
-class Columns:
+class GridColumns:
     """How the numbers of a solution are rounded, column by column: grid, digits, largest number, and which ones they are."""
 
     parts: list[tuple[Grid, int, float, Tensor]]
@@ -53,7 +53,7 @@ def nearest_values(
     phi: Float[Tensor, "point value"],
     y: Float[Tensor, " point"],
     off_grid: tuple[Tensor, Tensor],
-    columns: Columns,
+    columns: GridColumns,
     start: Tensor,
 ) -> Float[Tensor, " value"]:
     """Values on the grid with about the smallest maximum of |Φ c − y|; `off_grid` are the values and weights of `reweighted`."""
@@ -88,7 +88,7 @@ def _factored(phi: Tensor, y: Tensor, weights: Tensor, ridge: float, start: Tens
     return Q, R, torch.cat([(y - phi @ start) * root, y.new_zeros(len(held))])
 
 
-def _nearest(phi: Tensor, y: Tensor, weights: Tensor, ridge: float, start: Tensor, columns: Columns) -> Tensor:
+def _nearest(phi: Tensor, y: Tensor, weights: Tensor, ridge: float, start: Tensor, columns: GridColumns) -> Tensor:
     """Values on the grid: back substitution in which every number is rounded before the next one is solved for."""
     order = _even_order(phi * weights.sqrt()[:, None] * columns.spacing(start))
     Q, R, b = _factored(phi[:, order], y, weights, ridge, start[order])
@@ -119,7 +119,7 @@ def _even_order(A: Tensor) -> Tensor:
     return torch.tensor(order)
 
 
-def _stepped(phi: Tensor, y: Tensor, c: Tensor, columns: Columns) -> Tensor:
+def _stepped(phi: Tensor, y: Tensor, c: Tensor, columns: GridColumns) -> Tensor:
     """Single numbers moved to neighbours on the grid as long as that lowers the largest error."""
     residual = y - phi @ c
     worst = float(residual.abs().max())

@@ -18,7 +18,7 @@ from ..layer.digits import balance_readout, has_digits, with_digits
 from ..layer.grid import FLOAT32, MATRICES, Grid
 from ..layer.value_entries import ValueEntries, features, value_entries
 from ..model.transformer import SingleLayerTransformer
-from .nearest_values import Columns, nearest_values, reweighted
+from .nearest_values import GridColumns, nearest_values, reweighted
 
 HEADROOM = 1.02  # by how much a column of values may grow while it is rounded
 DIGITS = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3))  # of keys, of values: the first that is close enough is taken
@@ -122,7 +122,7 @@ def _solve_values(
 
 def _columns(
     given: dict[str, Tensor], grid: Grid, entries: list[ValueEntries], mine: Tensor, c: Tensor, digits: int
-) -> Columns:
+) -> GridColumns:
     """The columns of the entries `mine`, whose solution off the grid is c.
 
     A column that holds other numbers, too, keeps the exponent with which these were rounded.
@@ -150,4 +150,4 @@ def _columns(
         largest = torch.where(shared, before, t).abs().amax(dim=-2, keepdim=True).expand_as(t).flatten()[at]
         for size in largest.unique():
             parts.append((grid, count, float(size), own[largest == size]))
-    return Columns(parts)
+    return GridColumns(parts)
