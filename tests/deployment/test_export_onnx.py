@@ -92,10 +92,14 @@ def test_the_file_says_what_it_is(tmp_path):
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-4), ("float32", 1e-3)])
-def test_what_is_proved_of_the_difference(dtype, tolerance, tmp_path):
-    """Zero slack: ONNX Runtime stays within the bound of our own layer, and of f, at points where the bound is tight too."""
-    approximation = ol.build(*SINES, tolerance, dtype=dtype)
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "weights"),
+    [("float64", 1e-4, None), ("float32", 1e-3, None), ("bfloat16", 2e-2, None), ("float32", 2e-2, "int8")],
+)
+def test_what_is_proved_of_the_difference(dtype, tolerance, weights, tmp_path):
+    """Zero slack: ONNX Runtime stays within the bound of our own layer, and of f."""
+    approximation = ol.build(*SINES, tolerance, dtype=dtype, weights=weights)
+    dtype = "float64" if dtype == "float64" else "float32"  # of inputs
     found = ol.export(approximation, tmp_path / "m.onnx", to="onnx")
     assert found.difference <= found.bound < tolerance
     assert "in ONNX Runtime on a CPU, rounding included" in found.bound_of
