@@ -3,7 +3,7 @@
     evaluation   8,192 gates in two variables at 2^20 points, and 10,000 memory tokens: fused kernels beside eager torch on the
                  same card, with the difference from float64 and the proved rounding
     solving      10,000 units in four variables, Σ|c| and what was observed
-    building     functions of two and four variables polished and proved on the card, beside the same on the CPU
+    building     functions of four variables polished and proved on the card, beside the same on the CPU
 
 Absolute times are those of that card, CPU rows those of the machine that holds it.
 """
@@ -132,8 +132,8 @@ def solving() -> str:
 def building() -> str:
     four = ol.Target("1/(1 + x1*x2 + x3*x4)", [(0, 1)] * 4)
     other = ol.Target("cos(3*x1*x2)*exp(-x3*x4)", [(0, 1)] * 4)
-    cases = [("Franke", named("franke").target, 1e-5), ("Gauss, 4-D", named("gauss-4d").target, 1e-4)]
-    cases += [("1/(1 + x1·x2 + x3·x4)", four, 1e-5), ("cos(3x1·x2)·exp(−x3·x4)", other, 1e-3)]
+    cases = [("Gauss, 4-D", named("gauss-4d").target, 1e-4), ("1/(1 + x1·x2 + x3·x4)", four, 1e-5)]
+    cases += [("cos(3x1·x2)·exp(−x3·x4)", other, 1e-3)]
     rows = []
     for name, target, tolerance in cases:
         ol.build(target, tolerance=1e-1, construction="memory", device="cuda")  # the card's libraries are loaded

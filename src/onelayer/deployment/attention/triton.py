@@ -300,16 +300,18 @@ def quotients(E: Tensor, G: Tensor, N: Tensor, C: Tensor, paired: bool, splits: 
     return Y.sum(dim=0).T
 
 
-def _bounded(x: Tensor, keys: Tensor, biases: Tensor) -> tuple[Tensor, bool]:
-    """(biases, whether scores are far apart) for `_exponential`; keys are [token, coordinate, head], biases [token, head].
+def _reach(x: Tensor, keys: Tensor, biases: Tensor) -> Tensor:
+    """A bound on all |scores|; keys are [token, coordinate, head], biases [token, head]. Nothing waits for the card."""
+    sizes = torch.where(biases > -torch.inf, biases.abs(), 0.0)
+    return keys.abs().amax(dim=(0, 2)) @ x.abs().amax(dim=0) + sizes.amax()
 
-    In float64 an absent token needs a finite bias, which leaves it a weight of 2^−1000.
+
+def _there(biases: Tensor, reach: Tensor) -> Tensor:
+    """Biases for `_exponential`, where scores are not far apart: an absent token needs a finite one in float64.
+
+    It leaves the token a weight of 2^−1000.
     """
-    there = biases > -torch.inf
-    reach = float(keys.abs().amax(dim=(0, 2)) @ x.abs().amax(dim=0) + biases[there].abs().amax())
-    if not reach <= NEAR or x.dtype == torch.float32:
-        return biases, not reach <= NEAR
-    return biases.masked_fill(~there, -2 * reach - 1000), False
+    return biases if biases.dtype == torch.float32 else torch.where(biases > -torch.inf, biases, -2 * reach - 1000)
 
 
 def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None, splits: int) -> Tensor:
@@ -322,7 +324,9 @@ def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tenso
     if not B:
         return Y.sum(dim=0).T
     biases = torch.cat([_padded(biases[:1], size, 0.0), _padded(biases[1:], size, -torch.inf)])
-    biases, far = _bounded(x, keys, biases)
+    reach = _reach(x, keys, biases)
+    far = not float(reach) <= NEAR
+    biases = biases if far else _there(biases, reach)
     V = _padded(values.permute(2, 0, 1), size, 0.0)
     S = V if slopes is None else _padded(slopes.permute(3, 0, 1, 2), size, 0.0)
     given = (x.T.contiguous(), _padded(keys, size, 0.0), biases, V, S, Y, B, size, span)
@@ -339,12 +343,13 @@ def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tens
     Y = x.new_empty(m, B)
     if not B:
         return Y.T
-    biases, far = _bounded(x, keys[..., None], biases[:, None])
-    x, keys = x.T.contiguous(), _padded(keys.T, size, 0.0)
-    biases = _padded(biases[:, 0], size, -torch.inf if far or x.dtype == torch.float32 else float(biases.min()) - 1000)
-    V = _padded(values.T, size, 0.0)
+    reach, biases = _reach(x, keys[..., None], biases[:, None]), _padded(biases, size, -torch.inf)
+    x, keys, V = x.T.contiguous(), _padded(keys.T, size, 0.0), _padded(values.T, size, 0.0)
     S = V if slopes is None else _padded(slopes.permute(2, 1, 0), size, 0.0)
-    rough = (x, keys, biases) if far else (x.float(), keys.float(), biases.float())
+    near = _there(biases, reach)
+    rough = (x.float(), keys.float(), near.float())
+    far = not float(reach) <= NEAR  # the only wait, after all that is small is under way
+    biases, rough = (biases, (x, keys, biases)) if far else (near, rough)
     sample = size if far or size > MOST_SAMPLED else max(size // SAMPLED // wide, 1) * wide
     given = (x, keys, biases, V, S, Y, *rough, B, size, sample)
     kinds = (D, slopes is not None, not interpreted(), far)
