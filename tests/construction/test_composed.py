@@ -54,6 +54,7 @@ def test_certified(formula):
         assert len(c.evidence.lanes) >= 1
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_layer():
     one, two = (ol.build("sqrt((a - b)^2 + (c - d)^2)", "1:5", 0.05, seed=3) for _ in range(2))
     assert one.model.fingerprint() == two.model.fingerprint()

@@ -70,7 +70,7 @@ def test_an_even_function_stores_fewer_numbers(tmp_path):
         ("cos(6*x1)", {}),  # few usual gates do it
         ("sin(3*x1)", {}),
         (RUNGE, {"dtype": "float32"}),
-        (RUNGE, {"units": 4}),  # usual gates are closer
+        pytest.param(RUNGE, {"units": 4}, marks=pytest.mark.long),  # usual gates are closer
         (RUNGE, {"layout": "wide"}),
         ("abs(x1) + x1**2", {}),
     ],

@@ -54,6 +54,7 @@ def worst_by_search(approximation, n, beta, rng, rounds=60):
     return best
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("n", "tolerance"), SORT_CASES)
 def test_sort_is_proved_within_1e_9_and_never_exceeds_its_bound(n, tolerance):
     rng = np.random.default_rng(n)

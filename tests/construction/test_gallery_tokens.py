@@ -90,7 +90,7 @@ def test_all_short_sequences(entry, n, V, dtype):
     check(entry, approx, x, V)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("entry", "n", "V", "count"), LARGE)
 def test_long_sequences(entry, n, V, count, dtype):

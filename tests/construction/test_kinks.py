@@ -101,6 +101,7 @@ def test_certified_and_checked_at_a_millionth(tmp_path, name):
     assert found.verdict == "VALID", str(found)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["distance", "maximum of 3", "one variable", "with a constant", "ridge", "shared"])
 def test_certified_in_float32(tmp_path, name):
     formula, domain, _ = EXACT[name]

@@ -44,6 +44,7 @@ def sequences(N, n=3, d=2, seed=0):
 # ---- the residual
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 7), (4, 1), (3, 2), (8, 4)])
 @pytest.mark.parametrize("seed", [0, 1])

@@ -136,7 +136,7 @@ def test_what_would_be_needed_is_estimated():
     assert units_needed(search) == 10**9
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.long
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_units_that_are_given_are_used_even_if_fewer_would_do(construction):
     approx = ol.build("x1*x2", [(0, 1)] * 2, 1e-2, construction=construction, units=9)

@@ -176,7 +176,7 @@ def undefined(path, compiler, *flags):
     return {line.split()[-1] for line in found.splitlines()}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @compilers
 @pytest.mark.parametrize("kind", ["gates", "memory"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

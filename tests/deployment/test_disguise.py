@@ -47,6 +47,7 @@ def inputs(approximation: ol.Approximation, count: int = 20_000) -> np.ndarray:
     return approximation.domain.points(rng.random((count, D)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_same_function_with_a_certificate_of_its_own(name):
     found, x = variant(name), inputs(layer(name))
@@ -120,6 +121,7 @@ def test_a_seed_gives_the_variant():
     assert all(bool(state[name].ne(0).all()) for name in ("W_E", "W_Q", "W_K", "W_V"))  # nothing stands out
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("changes", [{}, {"activation": "gelu", "residual": False}, {"causal": True}])
 def test_the_distance_of_two_layers_is_never_below_what_is_seen(changes):
     config = LayerConfig(

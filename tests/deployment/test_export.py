@@ -51,6 +51,7 @@ def run(capsys, tmp_path, monkeypatch, as_user):
     return command
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_command_writes_and_says_how_close(run, product, to, dtype):

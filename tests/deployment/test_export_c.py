@@ -90,6 +90,7 @@ def test_the_bound_holds_for_sums_of_softmax_averages(kind, dtype, tmp_path):
         assert found.bound <= {"float64": 0.01, "float32": 0.05}[dtype]
 
 
+@pytest.mark.one_in(2)
 @compiled
 @pytest.mark.parametrize(
     "made",
@@ -175,6 +176,7 @@ def test_the_header_keeps_the_distance_from_jumps(tmp_path):
     assert "on the domain, more than 0.2 away from every jump" in lines["in"]
 
 
+@pytest.mark.one_in(3)
 @compiled
 @pytest.mark.parametrize("kind", ["gates", "memory"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -38,6 +38,7 @@ def points(count, D, dtype):
     return torch.from_numpy(np.random.default_rng(0).random((count, D)) - 0.5).to(dtype)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(
     ("heads", "D", "m", "full"), [(1, 1, 1, False), (70, 2, 1, False), (70, 2, 2, True), (9, 4, 1, True)]
@@ -91,6 +92,7 @@ def test_few_points_and_many_heads_are_shared_by_programs():
     assert kernels.quotients(given[0][:0], given[1], given[2][:0], given[3], True).shape == (0, 1)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("size", [3.0, 300.0, 1e7])
 @pytest.mark.parametrize("sloped", [False, True])

@@ -44,6 +44,7 @@ def test_a_constant_query_needs_keys_of_width_one(d_k):
         assert (narrow(x) - wide(x)).abs().max() > 1e-6
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_head_with_keys_along_one_direction_misses_a_product_by_a_half(seed):
     """(b): its error is at least ½ with any number of tokens; with keys along both directions it is not."""

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -184,6 +185,16 @@ def test_an_interrupt_leaves_a_store_to_go_on_with(tmp_path):
     assert counted(tmp_path / "log") == {1: 1, 2: 1, 3: 1}
 
 
+def test_an_interrupt_on_the_command_line_is_one_sentence(tmp_path, monkeypatch, capsys, as_user):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ol, "study", stopped)
+    assert main(["study", "builtin:steps", "--out", str(tmp_path / "out")]) == 130
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "interrupted before all points were done; run the same command again to resume"
+
+
 def test_what_an_interrupt_cut_short_is_not_stored(tmp_path):
     """Building and training answer an interrupt with the best so far: no result of a point."""
     before = signal.getsignal(signal.SIGINT)
@@ -299,6 +310,16 @@ def test_built_in_studies_are_well_formed(name):
     assert {task.key for task in quick.tasks} <= {task.key for task in full.tasks}
     assert quick.title
     assert quick.about
+    titles = [part.title for part in (*full.rates, *full.figures, *full.tables)]
+    texts = (quick.about, quick.limits, *titles)
+    assert not [text for text in texts if "](" in text]  # a page shows links as they stand
+    assert not [title for title in titles if "`" in title]
+
+
+def test_a_report_marks_code_and_escapes_the_rest(tmp_path):
+    sweep = replace(Sweep.of_axes(studying.noted, {"n": [1], "log": str(tmp_path / "log")}), about="`n` is < 2")
+    page = ol.study(sweep, tmp_path / "out", workers=1).report(tmp_path / "report.html").read_text()
+    assert "<p><code>n</code> is &lt; 2</p>" in page
 
 
 def test_the_key_says_what_is_measured():
@@ -336,6 +357,7 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False, env=with_package()).returncode == 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "axes", "expected"),
     [

@@ -45,6 +45,7 @@ def test_random_formulas_over_random_boxes(rng):
         assert (value.lo == plain.lo and value.hi == plain.hi) or (value is UNDEFINED and plain is UNDEFINED)
 
 
+@pytest.mark.long
 def test_a_thousand_more_and_enough_are_finite():
     rng, finite = random.Random(5), 0
     for _ in range(1000):

@@ -40,6 +40,7 @@ def test_random_formulas_over_random_boxes(rng):
             assert not escapes(formula, box, found, rng, strict=strict), (formula.text, box)
 
 
+@pytest.mark.long
 def test_a_thousand_more_and_most_are_finite_where_defined():
     rng, finite, defined = random.Random(1), 0, 0
     for _ in range(1000):

@@ -92,6 +92,7 @@ def test_errors_of_the_argument_count(name):
     assert np.isfinite(errors).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_and_partials(name):
     for low, high in some_boxes(3):
@@ -108,6 +109,7 @@ def test_intervals_and_partials(name):
                     assert not value > part.hi, (low, high, k)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_complex_balls_and_rectangles(name):
     rng, near = np.random.default_rng(4), 0
@@ -168,6 +170,7 @@ def test_only_a_gradient_is_read_so():
     assert {step.method for step in again._varying} == {step.method for step in derived.tape._varying}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("text", "domain"),
     [

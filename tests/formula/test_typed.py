@@ -190,6 +190,7 @@ def test_canonical_text_is_kept_to_the_character(rng):
     assert parse_condition(condition).text == condition
 
 
+@pytest.mark.long
 @settings
 @given(dice)
 def test_carets_and_letters_are_other_spellings(rng):

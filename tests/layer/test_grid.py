@@ -181,17 +181,17 @@ def test_a_frame_on_the_grid_holds_the_domain_and_the_layer_follows(grid):
         domain = domain_of([(float(a), float(a + b)) for a, b in zip(low, rng.uniform(0.1, 9, 2), strict=True)])
         ends = list(zip(domain.lower, domain.upper, strict=True))
         old = Frame(tuple((a + b) / 2 for a, b in ends), tuple(1 / (b - a) for a, b in ends))
-        new = frame_on(grid, old, domain)
-        for shift, scale, (a, b) in zip(new.shift, new.scale, ends, strict=True):
-            assert all(float(grid.rounded("shift", torch.tensor([v]).double())) == v for v in (shift, scale))
-            assert scale > 0
-            assert max(abs(a - shift), abs(b - shift)) * scale <= 0.5 * (1 + 1e-15)
-        model_layer = memory_layer(
+        layer = memory_layer(
             torch.tensor([0.1]).double(), 2,
             (Memory(torch.from_numpy(rng.normal(size=(4, 2))), torch.from_numpy(rng.normal(size=4)), torch.zeros(4).long()),
              torch.from_numpy(rng.normal(size=(4, 1)))),
             linear=torch.from_numpy(rng.normal(size=(2, 1))),
         )  # fmt: skip
+        new = frame_on(grid, layer, old, domain, (float(rng.uniform(*ends[0])), old.shift[1]))
+        for shift, scale, (a, b) in zip(new.shift, new.scale, ends, strict=True):
+            assert all(float(grid.rounded("shift", torch.tensor([v]).double())) == v for v in (shift, scale))
+            assert math.frexp(scale)[0] == 0.5  # a power of two
+            assert max(abs(a - shift), abs(b - shift)) * scale <= 0.5 * (1 + 1e-15)
         x = torch.from_numpy(domain.points(rng.random((20, 2))))
-        torch.testing.assert_close(reframed(model_layer, old, new)(new(x)), model_layer(old(x)), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(reframed(layer, old, new)(new(x)), layer(old(x)), rtol=1e-9, atol=1e-9)
     assert FLOAT32.bits == 24

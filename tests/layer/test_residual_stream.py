@@ -88,6 +88,7 @@ def test_the_bound_holds_for_what_is_computed(kind, D, seed, sharp, linear, arit
     assert checked(kind, D, seed, sharp, linear, arithmetic, 40, side)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("arithmetic", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 def test_the_bound_holds_at_many_points(kind, arithmetic):

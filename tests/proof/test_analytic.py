@@ -33,7 +33,7 @@ ANALYTIC = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("formula", "domain", "tolerance", "construction"),
     [(*c, how) for how in ("gates", "memory") for c in ANALYTIC],
@@ -131,7 +131,8 @@ def test_a_form_is_the_sum_of_its_overlapping_parts(seed, kind):
         torch.testing.assert_close(parts, form(x), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("variables", "tolerance"), [(5, 1e-2), pytest.param(8, 1e-3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize(("variables", "tolerance"), [(5, 1e-2), (8, 1e-3)])
 def test_overlapping_terms_are_proved_one_by_one(variables, tolerance):
     """A chain over all variables: the proof looks at two at a time."""
     chain = " + ".join(f"sin(x{i}*x{i + 1})" for i in range(1, variables))

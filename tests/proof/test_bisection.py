@@ -49,6 +49,7 @@ def test_an_unlike_kink_does_not_cancel():
     assert c.bound >= c.observed > 5e-3
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("formula", "tolerance", "options"),
     [
@@ -120,7 +121,7 @@ def trained(norm, activation, steps, dtype=torch.float64):
     return model.eval()
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("norm", ["none", "pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("steps", [0, 150])

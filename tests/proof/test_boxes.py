@@ -113,6 +113,7 @@ def test_both_engines_and_several_patches_are_here():
     assert len(made("outputs")[1].patches[0].low[0]) == 2
 
 
+@pytest.mark.one_in(2)
 @names
 def test_every_point_lies_in_boxes(name):
     a, boxes = made(name)
@@ -128,6 +129,7 @@ def test_every_point_lies_in_boxes(name):
         assert boxes.bound(point) <= a.certificate.bound
 
 
+@pytest.mark.one_in(2)
 @names
 def test_no_point_is_worse_than_its_box_says(name):
     a, boxes = made(name)

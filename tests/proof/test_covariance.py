@@ -148,6 +148,7 @@ def on_ellipse(rng, rho, count):
     return (rho + 1 / rho) / 2 * np.cos(angle) + (rho - 1 / rho) / 2 * 1j * np.sin(angle)
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(SEEDS, st.sampled_from([1, 2, 3, 7]))
 def test_the_denominator_on_ellipses(seed, D):
@@ -214,6 +215,7 @@ def test_remainders_of_all_coordinates_together(seed, D, fine):
             )
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(SEEDS, st.sampled_from([1, 2, 3, 7]), st.floats(-4, 6))
 def test_errors_at_nodes(seed, D, offset):

@@ -40,7 +40,7 @@ def differences(function, x, i, step=1e-6):
     return (function(ahead) - function(behind)) / (2 * step)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("maker", "dtype", "seeds"),
     [
@@ -145,7 +145,7 @@ def test_an_infinite_slope_bound_reads_back():
     assert Certificate.from_json(c.as_json()) == c
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("formula", "domain", "options"),
     [

@@ -159,6 +159,7 @@ def test_comparisons_say_what_their_bounds_rest_on():
     assert "proved if |f(x) − f(y)| ≤ 0.5·|x − y|" in str(found)
 
 
+@pytest.mark.long
 def test_refuted_data_rest_on_their_constants_and_callables_do_not():
     x = np.linspace(0, 1, 30)[:, None]
     data = ol.build((x, 5 * np.abs(x[:, 0] - 0.5)), tolerance=1e-6, units=2, lipschitz=5.0).certificate

@@ -325,6 +325,7 @@ def test_a_declared_error_is_part_of_the_bound(waves):
     assert np.abs(approx(x) - wave(x)).max() <= approx.certificate.bound
 
 
+@pytest.mark.long
 def test_float32(waves):
     c = ol.build(waves, tolerance=0.05, lipschitz=0.3, dtype="float32").certificate
     assert (c.verdict, c.arithmetic) == ("CERTIFIED", "float32")

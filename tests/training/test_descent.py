@@ -53,7 +53,7 @@ def stopping_at(step):
     return progress
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", [{}, {"optimizer": "momentum", "dropout": 0.2}, {"loss": "sup", "every": 7}])
 def test_an_interrupted_training_goes_on_bit_by_bit(options, tmp_path):
     asked = SMALL | {"steps": 100} | options

@@ -256,7 +256,7 @@ def test_spark_tells_nothing_from_little():
     assert terminal.spark(np.array([0.0, 1e-9, 0.5, 1.0])) == " ▁▄█"
 
 
-@pytest.mark.parametrize("domain", [[(0, 1)], [(0, 1)] * 2])
+@pytest.mark.parametrize("domain", [[(0, 1)], pytest.param([(0, 1)] * 2, marks=pytest.mark.long)])
 def test_the_error_of_slopes_is_drawn_within_its_bound(domain):
     formula = "sin(3*x1)" if len(domain) == 1 else "exp(-x1)*cos(2*x2)"
     approx = ol.build(formula, domain, 1e-2, slope_tolerance=0.1)

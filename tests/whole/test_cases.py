@@ -51,6 +51,7 @@ LENGTHS = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("layout", ["token", "wide", "heads"])
 @pytest.mark.parametrize("case", LENGTHS)
 def test_three_tokens_to_any_number_of_vectors(case, layout):

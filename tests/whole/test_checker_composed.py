@@ -61,7 +61,7 @@ def record_of(folder):
     return json.loads((folder / "certificate.json").read_text())
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("name", TRUE)
 def test_a_true_folder_is_valid(folders, name):
     record, found = record_of(folders(name)), check(folders(name))
@@ -169,7 +169,7 @@ FALSE = {
 }
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("edit", FALSE)
 def test_a_forged_folder_is_not_valid(folders, tmp_path, edit):
     name, edits = FALSE[edit]

@@ -23,6 +23,7 @@ def samples(N, D, kind, seed=0):
     return rng.standard_normal((N, D)), answers[kind]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", ["numbers", "labels", "pairs", "words", "truth"])
 @pytest.mark.parametrize(("N", "D"), [(5, 1), (30, 3)])

@@ -60,6 +60,7 @@ def with_property(folder, to, *texts, **edits):
 LONG = pytest.param("product", marks=pytest.mark.long)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["cube", "sum", LONG, "float32"])
 def test_true_properties_are_valid(folders, name):
     found = check(folders(name))

@@ -25,6 +25,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_the_builder_writes_is_not_invalid(tmp_path, name):
     found = ol.build(*WRITTEN[name], 0.2, method="solved")

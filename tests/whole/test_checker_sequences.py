@@ -105,6 +105,7 @@ def observed(folder, name):
     return worst
 
 
+@pytest.mark.one_in(2)
 @DTYPES
 @pytest.mark.parametrize("name", ALL)
 def test_every_entry_is_valid(folder, name, dtype):
@@ -140,7 +141,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("name", "options"), OTHERS)
 def test_other_sizes_are_valid_too(tmp_path, name, options):
     found = check(built(name, **options).save(tmp_path / "f"))

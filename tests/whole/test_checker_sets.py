@@ -77,6 +77,7 @@ def observed(folder):
     return worst
 
 
+@pytest.mark.one_in(3)
 @DTYPES
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_function_is_valid(folder, name, dtype):

@@ -334,6 +334,7 @@ def automatic(model, places, x):
     return rows.flatten().tolist()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sharp", [0.5, 10.0, 300.0])
 @pytest.mark.parametrize(
     ("kind", "layout"), [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]

@@ -99,7 +99,7 @@ def evidence(**values):
     return lambda record: record["evidence"].update(values)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "change",
     [

@@ -70,7 +70,7 @@ def test_a_peak_too_narrow_to_be_seen_is_not_certified_below_its_height():
     assert ol.certify(model, target, 0.2975).bound >= 0.301348
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 3.4028234e38), (torch.float64, 1.797693134862e308)])
 def test_overflow_on_the_way_is_never_certified(dtype, largest):
     """A unit of no consequence overflows in a narrow bump: 0·∞ is NaN."""

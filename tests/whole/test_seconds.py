@@ -59,7 +59,7 @@ def _warm():
         pytest.param(WAVES, 3.0, {}, marks=pytest.mark.long),
         pytest.param(WAVES, 3.0, {"dtype": "float32", "construction": "gates"}, marks=pytest.mark.long),
         pytest.param(KINKS, 3.0, {}, marks=pytest.mark.long),
-        (CUT, 3.0, {"within": "x1**2 + x2**2 + x3**2 <= 1"}),
+        pytest.param(CUT, 3.0, {"within": "x1**2 + x2**2 + x3**2 <= 1"}, marks=pytest.mark.long),
         pytest.param(MANY, 3.0, {}, marks=pytest.mark.long),
     ],
 )

@@ -36,7 +36,7 @@ def points(shape, batch, seed=0):
     return torch.rand(batch, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.usefixtures("as_user")
 def test_export_keeps_the_batch_dynamic(subject):
     module, shape = subject
@@ -50,7 +50,7 @@ def test_export_keeps_the_batch_dynamic(subject):
         torch.testing.assert_close(again(points(shape, n)), module(points(shape, n)), rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("as_user")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
 @pytest.mark.parametrize(

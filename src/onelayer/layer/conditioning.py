@@ -4,7 +4,7 @@ centred        the weights of a head sum to 1: a constant moves from its values 
                contributes lies around 0
 from_origin    scores change by the same affine function for all tokens of a head, which softmax does not see: those of the
                tokens that count at x̂ = 0 become small
-conditioned    x̂ = 0 is where that is of most use: rounding is asked for at points of the box, one coordinate at a time
+    conditioned    the origin is where rounding is least, which is asked for at points of the box, one coordinate at a time
 """
 
 from dataclasses import replace
@@ -24,7 +24,10 @@ from .reframed import frame_on, reframed
 from .rounding.deployed import Boxes, Deployment, box_rounding
 
 POINTS = 1000  # to centre by
-CANDIDATES, ROUNDING_POINTS = 4000, 400  # points, and those of them where heads cancel most: to ask for the rounding at
+CANDIDATES, ROUNDING_POINTS = (
+    4000,
+    200,
+)  # points; so many, and so many where heads cancel most, are asked for their rounding
 STEPS = (-0.2, 0.2)  # sides of the domain by which the origin may be elsewhere, per coordinate and turn
 TURNS = 2
 
@@ -33,12 +36,13 @@ def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple
     """The layer in the frame of the grid in which it rounds least."""
     sides = [high - low for low, high in zip(domain.lower, domain.upper, strict=True)]
     x = torch.from_numpy(domain.points(fitting_points(CANDIDATES, len(sides), 1).numpy()))
-    x = x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]
+    x = torch.cat([x[:ROUNDING_POINTS], x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]])
 
     def at(origin: tuple[float, ...]) -> tuple[float, Layer, Frame]:
         new = frame_on(grid, layer, frame, domain, origin)
-        other = from_origin(reframed(layer, frame, new))
-        return rounding_at(other, new(x)), other, new
+        same = reframed(layer, frame, new)
+        ways = [(rounding_at(other, new(x)), other, new) for other in (same, from_origin(same))]
+        return min(ways, key=lambda way: way[0])
 
     best, origin = at(frame.shift), frame.shift
     if isinstance(layer, GateLayer):  # whose anchor has the score 0 everywhere

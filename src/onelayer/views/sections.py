@@ -244,7 +244,7 @@ def certificate_section(approximation: Shown) -> str:
     return (
         "".join(f"<p>{html.escape(text)}</p>" for text in sentences)
         + (f"<h3>What it assumes</h3><ul>{assumed}</ul>" if assumed else "")
-        + f"<h3>Check it again</h3><p>{_code(certificate_text.how_to_check(approximation))}</p>"
+        + f"<h3>Check it again</h3><p>{code_marked(certificate_text.how_to_check(approximation))}</p>"
         + '<details><summary>All fields of the certificate</summary><div class="scroll" tabindex="0">'
         + f"{c.table()._repr_html_()}{evidence._repr_html_() if evidence.rows else ''}</div></details>"
     )
@@ -292,7 +292,7 @@ def slider_ends(approximation: Approximation) -> tuple[list[float], list[float]]
     return low.tolist(), high.tolist()
 
 
-def _code(text: str) -> str:
+def code_marked(text: str) -> str:
     """Escaped text, with `code` marked up."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -7,7 +7,7 @@ from ..common.table import Table, duration
 from ..experiments.study.fitted_rates import COLUMNS
 from ..experiments.study.result import Study
 from .pages import PLAIN_SCRIPTS, Page, figures_data
-from .sections import figure_place
+from .sections import code_marked, figure_place
 from .study_figure import study_figures
 
 MOST_ROWS = 2000  # points on the page; the others are in points.csv
@@ -38,7 +38,7 @@ def study_page(study: Study) -> str:
         ("again", "Reproducing it", f"<p>{REPRODUCE}</p>"),
     ]
     data = figures_data({name: figure for name, (_, figure) in figures.items()})
-    title, intro = study.sweep.title or study.sweep.name, f"<p>{html.escape(study.sweep.about)}</p>"
+    title, intro = study.sweep.title or study.sweep.name, f"<p>{code_marked(study.sweep.about)}</p>"
     return Page(title, "a study", intro, _facts(study), sections, data, PLAIN_SCRIPTS).render()
 
 
@@ -71,7 +71,7 @@ def _rates(study: Study) -> str:
     if not parts:
         return ""
     if study.sweep.limits:
-        parts.append(f"<h3>Where theory and measurement part</h3><p>{html.escape(study.sweep.limits)}</p>")
+        parts.append(f"<h3>Where theory and measurement part</h3><p>{code_marked(study.sweep.limits)}</p>")
     return f'<p class="note">{RATE_NOTE}</p>' + "".join(parts)
 
 

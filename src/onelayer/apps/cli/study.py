@@ -58,7 +58,7 @@ def study(
                 progress=progress,
             )  # fmt: skip
         except KeyboardInterrupt:
-            raise Stopped("finished points are stored; run the same command again to resume") from None
+            raise Stopped("before all points were done; run the same command again to resume") from None
     assert found.folder is not None
     report = found.report(found.folder / "report.html", overwrite=True)
     if json:

@@ -29,7 +29,10 @@ RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is 
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
 LEAST_SHARE = 0.1  # share of the goal that the error may have, however much rounding takes
-FRESH_WITHIN = 30.0  # times the goal: from there on small values count
+ROUNDING_COUNTS, FRESH_WITHIN = (
+    0.2,
+    30.0,
+)  # rounding above this share of the goal, an error below so many times it: start afresh
 MOST_LOST = 16  # fits, after which rounding above the goal ends the search
 SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 
@@ -257,10 +260,8 @@ class UnitSearch:
     def _fresh(self, units: int) -> list[Tensor]:
         """Fresh starts of this size: one of gates and of graded units; where rounding counts, one of every arrangement."""
         turn = len(self.history)
-        if self.rounding is not None and not self.faces:
-            near = self.history[-1][1] <= FRESH_WITHIN * self.goal
-            if self.family.name == "memory" and not near:
-                return []
+        counts = bool(self.lost) and self.lost[-1] > ROUNDING_COUNTS * self.goal
+        if counts and not self.faces and self.history[-1][1] <= FRESH_WITHIN * self.goal:
             seed = self.source.seed + turn
             return [self.family.start(units, a, seed).to(self.device) for a in ARRANGEMENTS[self.family.name]]
         return [self._start(units, turn)] if self.family.name != "memory" or self.faces else []

@@ -15,8 +15,8 @@ errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_
 and the larger one is taken. (Smooth maxima have another bound, see `proportional.py`.) Then, for a head of T tokens, in either
 form
 
-    (T+3)u|z|             the normaliser, the division
-    (T+6)u Σ_t w_t |v_t|   weights, the values themselves, their products and their sum
+    3u|z| + …              the normaliser and its reciprocal, or a division; …: what its additions cost, in any order
+    5u Σ_t w_t |v_t| + …   a weight's product with the reciprocal, the value (two roundings), their product, a fused one; likewise
     n u Σ_heads |z|        all heads added up, in any order, n terms
 
 and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
@@ -221,8 +221,8 @@ def _head_rounding(
     terms = taken[..., None] * size
     up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
     one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
-    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 4 * a.u + R * a.u * taken.sum(dim=-1)
-    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + (7 + R) * a.u * terms.sum(dim=2)
+    normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 3 * a.u + R * a.u * taken.sum(dim=-1)
+    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + (5 + R) * a.u * terms.sum(dim=2)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores computed here are float64, too
