@@ -82,7 +82,8 @@ class Request:
     def weight_grid(self) -> Grid | None:
         """The grid on which the values are solved for: the one asked for, or that of float32."""
         apart = self.attention != "softmax" or self.layout != "token" or self.method == "representative"
-        return None if apart or not self.single else self.grid or FLOAT32
+        sloped = self.slope_tolerance is not None and self.grid is None  # values alone would be solved for again
+        return None if apart or sloped or not self.single else self.grid or FLOAT32
 
     @property
     def frame(self) -> Frame:

@@ -184,7 +184,7 @@ class Candidate:
         """What rounding can do to the heads of a group, at those points of the pool where they cancel most."""
         layer = centred(combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family))
         x = torch.zeros(len(pool), self.target.dimension, dtype=torch.float64)
-        x[:, list(group)] = pool.cpu()
+        x[:, list(group)] = pool[:, : len(group)].cpu()  # rows of slopes have another column
         return rounding_at(layer, x[cancelling(layer, x).topk(min(ROUNDING_POINTS, len(x))).indices], len(self.sources))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
