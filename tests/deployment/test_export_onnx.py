@@ -92,6 +92,7 @@ def test_the_file_says_what_it_is(tmp_path):
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "weights"),
     [("float64", 1e-4, None), ("float32", 1e-3, None), ("bfloat16", 2e-2, None), ("float32", 2e-2, "int8")],

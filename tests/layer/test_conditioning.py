@@ -64,6 +64,7 @@ def test_centring_lowers_what_cancels(kind):
     assert isinstance(new, GateLayer) == (kind == "gates")
 
 
+@pytest.mark.long
 def test_float32_goes_far_below_what_its_values_once_allowed(tmp_path):
     """1/(1 + 25x²) within 5e-6: about 80 roundings of its range; VALID to the checker, too."""
     approx = ol.build("1/(1 + 25*x1**2)", [(-1, 1)], 5e-6, dtype="float32")

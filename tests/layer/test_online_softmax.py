@@ -154,6 +154,7 @@ def test_fused_layers_have_the_form_of_softmax_layers():
     assert (fused.error >= own.error).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("method", ["analytic", "bisect"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_no_bound_of_a_fused_layer_is_below_the_truth(method, dtype):
