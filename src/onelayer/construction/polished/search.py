@@ -29,10 +29,8 @@ RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is 
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
 LEAST_SHARE = 0.1  # share of the goal that the error may have, however much rounding takes
-ROUNDING_COUNTS, FRESH_WITHIN = (
-    0.2,
-    30.0,
-)  # rounding above this share of the goal, an error below so many times it: start afresh
+ROUNDING_COUNTS = 0.2  # share of the goal: where rounding takes more than this, …
+FRESH_WITHIN = 300.0  # … and the error is at most this many times the goal, every size is started afresh, too
 MOST_LOST = 16  # fits, after which rounding above the goal ends the search
 SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 
