@@ -5,11 +5,12 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.layer.assemble import frame_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.conditioning import cancelling, centred, conditioned, from_origin, rounding_at
 from onelayer.layer.grid import BFLOAT16, FLOAT32
 from onelayer.layer.heads import Gates, Memory
 from onelayer.layer.layer import GateLayer, gate_layer, memory_layer
+from onelayer.layer.reading import form_of_model
 from onelayer.target.domain import domain_of
 
 
@@ -73,3 +74,14 @@ def test_float32_goes_far_below_what_its_values_once_allowed(tmp_path):
     assert c.observed <= c.bound <= 5e-6
     assert all(float(s).hex().split("p")[0] == "0x1.0000000000000" for s in approx.model.scale.flatten())
     assert ol.check(approx.save(tmp_path / "f")).verdict == "VALID"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_key_that_is_rounded_when_it_is_computed_has_no_reading(dtype):
+    """S·W_K with a factor that is no power of two: float32 rounds the key, which no bound of the form charges for."""
+    target = ol.Target("x1 + x2", [(0, 1), (0, 1)])
+    model = assemble(random_layer("memory", 2), frame_of(target.domain), outputs_of(target)).to(dtype)
+    assert form_of_model(model) is not None
+    with torch.no_grad():
+        model.W_K *= 1.1
+    assert form_of_model(model) is None

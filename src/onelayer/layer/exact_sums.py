@@ -50,11 +50,12 @@ def lowest_bit(a: np.ndarray) -> np.ndarray:
 
 
 def summed(
-    left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic | None = None
+    left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic | None = None, significant: int = 53
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(left @ right, non-zero terms, exact): left [token, model], right [head, model, width] → [head, token, width].
 
-    Given the arithmetic that they are computed in, several terms that are added without rounding count as one.
+    Given the arithmetic that they are computed in, several terms that are added without rounding count as one. A product is
+    exact if it has no more than this many `significant` bits.
     """
     ways = (left != 0).astype(np.int64) @ (right != 0).astype(np.int64)
     if arithmetic is not None and (ways > 1).any():
@@ -65,7 +66,7 @@ def summed(
         for i in range(left.shape[1]):
             both = (left[None, :, i, None] != 0) & (right[:, None, i, :] != 0)
             a, b = bits(left[None, :, i, None]), bits(right[:, None, i, :])
-            inexact |= both & ~((a + b <= 53) | (a == 1) | (b == 1))
+            inexact |= both & ~((a + b <= significant) | (a == 1) | (b == 1))
     exact = (ways <= 1) & ~inexact & ((found == 0) == (ways == 0)) & ((found == 0) | (np.abs(found) >= SMALLEST))
     return found, ways, exact
 

@@ -33,7 +33,7 @@ import torch
 
 from ..common.outward import UP
 from ..model.transformer import SingleLayerTransformer
-from .arithmetic import arithmetic_of
+from .arithmetic import FLOAT64, arithmetic_of
 from .assemble import Frame
 from .equivalent import softmax_equivalent
 from .exact_sums import Stream, feed_forward, meets_itself, powers_of_two, product, summed, underflow
@@ -127,14 +127,15 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     constants, slopes = tokens
     f, T, n = c.features_in, c.all_tokens, c.tokens
     of_data, arithmetic = row < n, arithmetic_of(model.W_E.dtype)
-    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"], arithmetic)  # [head, 1, width]
+    significant = 53 if arithmetic is FLOAT64 else 24  # a key that is rounded when it is computed is not charged for
+    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"], arithmetic, significant)  # [head, 1, width]
     q1, q1_ways, q1_exact = summed(slopes * of_data, w["W_Q"])  # [head, feature, width]
     once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
     if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
         return None
     if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:
         return None
-    k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic)  # [head, token, width]
+    k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic, significant)  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
     root = math.sqrt(c.d_k)
 

@@ -222,7 +222,14 @@ def _head_rounding(
     up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
     one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
     normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 3 * a.u + R * a.u * taken.sum(dim=-1)
-    summed = any_order(terms.transpose(2, 3), one_sided, a.u) + (5 + R) * a.u * terms.sum(dim=2)
+    more = max(0, int(block.slopes.ne(0).any(dim=-1).sum(dim=-1).max()) - 1)  # values that sum up several x̂_i
+    if block.slopes.any():  # where keys are shared, constants and slopes are summed up apart
+        constant = taken[..., None] * block.values.abs().masked_fill(~there[..., None], 0.0)
+        apart_terms = torch.cat([constant, (terms - constant).clamp_min(0.0)], dim=2)
+        added_up = any_order(apart_terms.transpose(2, 3), terms.sum(dim=2) * UP_MANY, a.u)
+    else:
+        added_up = any_order(terms.transpose(2, 3), one_sided, a.u)
+    summed = added_up + (5 + R + more) * a.u * terms.sum(dim=2)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores computed here are float64, too
@@ -230,7 +237,10 @@ def _head_rounding(
     whole = a.shift_roundings * VANISHED * a.u + 2 * (1 + R) * a.exp_error
     logs = torch.maximum(d + whole, factored + 3 * a.exp_error + 4 * a.u)
     moved = torch.einsum("bd,htdo->bhto", e_x, block.slopes.abs()).masked_fill(~there[None, :, :, None], 0.0)
-    other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0)) + (2 * (T + R) + 9) * a.u * most
+    other = (
+        maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0))
+        + (2 * (T + R) + 9 + more) * a.u * most
+    )
     errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
     errors = (errors + 4 * T * (1 + R) * a.smallest * (1 + most)) * (1 + (2 * (T + R) + 20) * a.u)
     return errors, torch.where(trusted, torch.fmin(here, most), most)
