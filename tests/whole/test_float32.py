@@ -61,7 +61,7 @@ def test_tolerances_below_float32_are_not_certified():
     with pytest.raises(ol.InputError, match="every float32 number is"):
         ol.build("exp(x1)", [(0, 1)], 1e-8, dtype="float32")
     c = ol.build(
-        "exp(x1)", [(0, 1)], 1.3e-7, dtype="float32", seconds=2
+        "exp(x1)", [(0, 1)], 1.3e-7, dtype="float32", seconds=2.0
     ).certificate  # not impossible, but out of reach
     assert c.verdict != "CERTIFIED"
     assert c.observed <= c.bound
