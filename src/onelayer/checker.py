@@ -1486,7 +1486,11 @@ class Head:
                 error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
                 taken = [(p + q) / (1 - share) for p, q in zipped(W, WE)]
                 sides = [[t * (sign * p + q).max(arb(0)) for t, p, q in zipped(taken, v, swing)] for sign in (1, -1)]
-                error += summation(list(map(operator.mul, taken, large)), greatest(map(summed, sides)), u)
+                sizes, most = list(map(operator.mul, taken, large)), greatest(map(summed, sides))
+                if any(any(t.A[1:]) for t in column):  # where exponentials are multiplied, slopes are summed up apart
+                    sizes = [p * q for t, p in zipped(column, taken) for q in (abs(t.A[0]), t.moving(X))]
+                    most = summed(sizes)
+                error += summation(sizes, most, u)
                 normaliser = summation(taken, summed(taken), u) + 3 * u
             error += normaliser * here
             known = [k + error * p + here * q for k, p, q in zipped(known, gain, cost)]
