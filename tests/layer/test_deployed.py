@@ -1,5 +1,8 @@
 """Rounding of deployed models against their real functions, with zero slack: softmax and factored, float64 and float32."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +14,9 @@ from cases import KINDS_AND_LAYOUTS, built, lattice_layer, loud, random_layer
 from exact import exact_form, within
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
-from onelayer.layer.heads import Maxima, shortfall
-from onelayer.layer.layer import gate_layer
+from onelayer.layer.assemble import Frame, assemble, outputs_of
+from onelayer.layer.heads import Maxima, Memory, shortfall
+from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
@@ -197,3 +201,28 @@ def test_tables_are_within_the_bound(counts, step, size, seed, arithmetic):
         for i, x in enumerate(points):
             exact = exact_form(reading.form, reading.frame, x)[0]
             assert all(within(exact, float(got[i, 0]), float(bound)) for got in both)
+
+
+@pytest.mark.parametrize("D", [8, 16, 32])
+def test_a_value_that_sums_many_inputs_is_charged_for_each(D):
+    """The data token has nearly all the weight and the value Σ x_i, whose large ends cancel: every addition is rounded."""
+    memory = Memory(torch.zeros(2, D).double(), torch.tensor([3.0, 2.0]).double(), torch.zeros(2, dtype=torch.int64))
+    layer = memory_layer(torch.zeros(1).double(), D, (memory, torch.tensor([[1.0], [-1.0]]).double()))
+    layer = replace(layer, memory=replace(memory, keys=torch.eye(2, D).double()))
+    target = ol.Target("x1", [(-0.5, 0.5)] * D)
+    model = assemble(layer, Frame((0.0,) * D, (1.0,) * D), outputs_of(target)).float()
+    with torch.no_grad():
+        inputs, constant = model.W_E.ne(0).any(dim=0), model.b_E.ne(0)
+        model.W_Q[:, inputs], model.W_K[:, inputs], model.S[:, inputs] = 0.0, 0.0, 0.0
+        strength = float(model.W_K[:, constant].sum()) / model.config.d_k**0.5
+        model.S[:, constant] = 1 - 10 / strength  # scores of the memory tokens are 10 lower
+        model.W_V[:, inputs] = 1.0
+    reading = form_of_model(model)
+    assert reading is not None
+    x = torch.full((1, D), 2.0**-25 * 1.01)
+    x[0, 0], x[0, -1] = 0.5, -0.5
+    with torch.no_grad():
+        off = (model(x[:, None])[:, 0].double() - copy.deepcopy(model).double()(x.double()[:, None])[:, 0]).abs()
+    how = deployment_of(reading, FLOAT32)
+    bound = box_rounding(reading.form, Boxes(x.double(), torch.zeros(1, D).double()), how)
+    assert 0 < float(off) <= float(bound)
