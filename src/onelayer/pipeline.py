@@ -64,7 +64,7 @@ def build(
     window: int | None = None,
     units: int | None = None,
     hinges: int = 0,
-    dtype: str | torch.dtype = "float64",
+    dtype: str | torch.dtype | None = None,
     weights: Weights | None = None,
     device: str = "cpu",
     seed: int = 0,
@@ -94,7 +94,8 @@ def build(
     `attention` other than "softmax" makes another architecture (docs/theory/attention.md): "linear" has the same gates, "sigmoid"
     and "sparsemax" have ridge gates on one token that holds x, "local" has gates on tokens that see those up to `window` away.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
-    `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
+    Without a `dtype` the model is float64. `dtype="float32"` rounds the weights to float32 and certifies that model, run in
+    float32, at float32 points.
     `dtype="bfloat16"` stores every number as bfloat16, `weights="int8"` every matrix as int8 with a power of two for each column:
     the layer is found on that grid. Both are run in float32 and certified for that (docs/run/formats.md).
     The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and

@@ -48,12 +48,12 @@ LINES = {
         "asked: units, a whole number from 1 to 50000; found: 0; change: choose a number in that range"
     ),
     f"build x {START} --symmetric --layout wide": (
-        "asked: --symmetric; found: --layout as well; change: use one without the other"
+        "asked: --symmetric; found: --layout wide; change: use one without the other"
     ),
     f"build x {START} --construction memory --layout wide": (
-        "asked: --construction memory; found: --layout as well; change: use --layout token: there is one data token"
+        "asked: --construction memory; found: --layout wide; change: use --layout token: there is one data token"
     ),
-    f"build x {START} --hinges 3": "asked: --method polished; found: --hinges as well; change: use --method solved",
+    f"build x {START} --hinges 3": "asked: --method polished; found: --hinges 3; change: use --method solved",
     f"build x {START} --device gpu": (
         "asked: the device cpu or cuda, present on this machine; found: 'gpu'; change: use --device cpu"
     ),

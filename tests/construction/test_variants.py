@@ -213,13 +213,13 @@ def test_local_outputs_need_no_more_than_their_window(layout):
     [
         ({"attention": "fused"}, "attention"),
         ({"attention": "linear", "method": "solved"}, "use method='polished'"),
-        ({"attention": "linear", "symmetric": True}, "`symmetric` as well; change: leave it out"),
-        ({"attention": "linear", "construction": "memory"}, "`construction` as well"),
+        ({"attention": "linear", "symmetric": True}, "symmetric=True; change: leave it out"),
+        ({"attention": "linear", "construction": "memory"}, "construction='memory'"),
         ({"attention": "linear", "layout": "heads"}, "use layout='token' or 'wide'"),
         ({"attention": "sigmoid", "layout": "wide"}, "there is one data token"),
         ({"attention": "sparsemax", "slope_tolerance": 0.1}, "slope"),
         ({"attention": "local"}, "a window"),
-        ({"attention": "linear", "window": 1}, "`window` as well"),
+        ({"attention": "linear", "window": 1}, "window=1"),
         ({"window": 1}, "leave `window` out"),
     ],
 )

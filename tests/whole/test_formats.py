@@ -209,19 +209,32 @@ def test_the_command_line(options, tmp_path, capsys):
 @pytest.mark.usefixtures("as_user")
 @pytest.mark.parametrize("name", list(FORMATS))
 @pytest.mark.parametrize(
-    "more",
+    ("more", "says"),
     [
-        {"symmetric": True},
-        {"attention": "linear"},
-        {"layout": "wide"},
-        {"method": "representative"},
-        {"weights": "int8", "dtype": "bfloat16"},
-        {"weights": "int4"},
+        ({"symmetric": True}, "weights; found: symmetric=True"),
+        ({"attention": "linear"}, "weights; found: attention='linear'"),
+        ({"layout": "wide"}, "weights; found: layout='wide'; change: use layout='token'"),
+        ({"method": "representative"}, "weights; found: method='representative'"),
+        ({"weights": "int8", "dtype": "bfloat16"}, "float32, .* found: dtype='bfloat16'; change: leave `dtype` out"),
+        ({"weights": "int4"}, "found: 'int4'; change: .* dtype='bfloat16'"),
     ],
 )
-def test_what_is_not_made_is_refused(name, more):
-    with pytest.raises(InputError):
+def test_what_is_not_made_is_refused(name, more, says):
+    with pytest.raises(InputError, match=says):
         ol.build("x1+x2", [(0, 1)] * 2, 0.1, **(FORMATS[name] | more))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"dtype": "float16"}, "found: 'float16'; change: .* int8 is weights='int8'"),
+        ({"dtype": torch.int8}, "found: 'int8'"),
+        ({"dtype": "float64", "weights": "int8"}, "found: dtype='float64'"),
+    ],
+)
+def test_dtypes_that_are_not_made_are_refused(options, says):
+    with pytest.raises(InputError, match=says):
+        ol.build("x1+x2", [(0, 1)] * 2, 0.1, **options)
 
 
 @pytest.mark.usefixtures("as_user")

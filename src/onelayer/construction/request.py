@@ -136,23 +136,23 @@ class Request:
         if self.units is not None:
             require_whole("units", self.units, 0 if self.hinges else 1, 50_000)
         require_seed(self.seed)
+        if self.grid is not None:
+            self._require_grid(self.grid)
         symmetric, hinges, layout = self.target.symmetric, self.hinges > 0, self.layout != "token"
         if self.method == "representative":
             asked = "method='representative'"
-            _refuse(asked, "use gates, the paper's construction", construction=self.construction == "memory")
-            _refuse(asked, "leave `units` out: the tolerance decides", units=self.units is not None)
-            _refuse(asked, "use method='solved'", hinges=hinges, symmetric=symmetric)
+            self._refuse(asked, "use gates, the paper's construction", construction=self.construction == "memory")
+            self._refuse(asked, "leave `units` out: the tolerance decides", units=self.units is not None)
+            self._refuse(asked, "use method='solved'", hinges=hinges, symmetric=symmetric)
         elif self.method == "polished" and not symmetric:
             if self.units is not None and self.units > MOST_POLISHED_UNITS:
                 change = "use method='solved', or leave `units` out: the tolerance decides"
                 raise InputError(f"at most {MOST_POLISHED_UNITS} units to polish", f"{self.units}", change)
-            _refuse("method='polished'", "use method='solved'", hinges=hinges)
+            self._refuse("method='polished'", "use method='solved'", hinges=hinges)
         if symmetric:
-            _refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
+            self._refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
-            _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
-        if self.grid is not None:
-            self._require_grid(self.grid)
+            self._refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
         if self.attention != "softmax":
             self._require_attention()
         elif self.window is not None:
@@ -163,28 +163,30 @@ class Request:
     def _require_attention(self) -> None:
         """Refuse what is not made with another attention than softmax."""
         asked, local = f"attention={self.attention!r}", self.attention == "local"
-        _refuse(asked, "use method='polished'", method=self.method != "polished")
-        _refuse(asked, "leave it out", symmetric=self.target.symmetric)
+        self._refuse(asked, "use method='polished'", method=self.method != "polished")
+        self._refuse(asked, "leave it out", symmetric=self.target.symmetric)
         smooth = self.slope_tolerance is not None and self.attention == "sparsemax"
-        _refuse(asked, "leave it out: there is no slope at kinks", slope_tolerance=smooth)
+        self._refuse(asked, "leave it out: there is no slope at kinks", slope_tolerance=smooth)
         gates, vector = self.families == ("gates",), self.layout != "token"
-        _refuse(asked, "leave it out", construction=self.construction not in ("auto", "gates" if gates else "memory"))
+        self._refuse(
+            asked, "leave it out", construction=self.construction not in ("auto", "gates" if gates else "memory")
+        )
         if self.attention == "linear":
-            _refuse(asked, "use layout='token' or 'wide'", layout=self.layout == "heads")
+            self._refuse(asked, "use layout='token' or 'wide'", layout=self.layout == "heads")
         elif not local:
-            _refuse(asked, "use layout='token': there is one data token", layout=vector)
+            self._refuse(asked, "use layout='token': there is one data token", layout=vector)
         if local and self.window is None:
             raise InputError("a window: how many tokens away a token sees", "none", "give for instance window=1")
-        _refuse(asked, "leave it out", window=self.window is not None and not local)
+        self._refuse(asked, "leave it out", window=self.window is not None and not local)
         if self.window is not None:
             require_whole("window", self.window, 0, 10**6)
 
     def _require_grid(self, grid: Grid) -> None:
         """Refuse what is not made with weights on a grid."""
         asked = f"{grid.name} weights"
-        _refuse(asked, "leave it out", symmetric=self.target.symmetric, attention=self.attention != "softmax")
-        _refuse(asked, "use layout='token'", layout=self.layout != "token")
-        _refuse(asked, "use method='polished'", method=self.method == "representative")
+        self._refuse(asked, "leave it out", symmetric=self.target.symmetric, attention=self.attention != "softmax")
+        self._refuse(asked, "use layout='token'", layout=self.layout != "token")
+        self._refuse(asked, "use method='polished'", method=self.method == "representative")
         if grid.fixed and self.construction == "gates":  # masks of −800 stand in the column of the offsets
             raise InputError("memory tokens, for int8 weights", "construction='gates'", "leave `construction` out")
 
@@ -192,10 +194,19 @@ class Request:
         """Refuse a tolerance for slopes where f has none that are known, or the method does not fit them."""
         assert self.slope_tolerance is not None
         require_slopes(self.target, self.slope_tolerance)
-        _refuse("slope_tolerance", "use one without the other", hinges=self.hinges > 0, symmetric=self.target.symmetric)
+        self._refuse(
+            "slope_tolerance", "use one without the other", hinges=self.hinges > 0, symmetric=self.target.symmetric
+        )
         if self.method != "polished":
             asked, change = "method='polished', which fits slopes too", "leave `method` or `slope_tolerance` out"
             raise InputError(asked, f"method={self.method!r} and slope_tolerance", change)
+
+    def _refuse(self, asked: str, change: str, **given: bool) -> None:
+        """Refuse the first of the options that does not go with what was asked, and say its value."""
+        values = {"symmetric": self.target.symmetric, "dtype": self.arithmetic.name}
+        for name, wrong in given.items():
+            if wrong:
+                raise InputError(asked, f"{name}={values.get(name, getattr(self, name, None))!r}", change)
 
 
 @dataclass(frozen=True)
@@ -210,9 +221,3 @@ class Found:
 
 
 Certify = Callable[[Request, Layer | ComposedLayer, Frame, Budget], Certificate]  # assembles the layer and decides
-
-
-def _refuse(asked: str, change: str, **given: bool) -> None:
-    for name, wrong in given.items():
-        if wrong:
-            raise InputError(asked, f"`{name}` as well", change)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..common.errors import InputError
 from ..model.transformer import SingleLayerTransformer
-from .arithmetic import FLOAT32, Arithmetic, arithmetic_of
+from .arithmetic import FLOAT32, FLOAT64, Arithmetic, arithmetic_of
 from .grid import BFLOAT16, GRIDS, INT8, MATRICES, Grid, exponents
 
 Weights = Literal["int8"]
@@ -23,16 +23,32 @@ EXPONENT = ".exponent"
 
 
 def format_of(dtype: Any, weights: str | None) -> tuple[Arithmetic, Grid | None]:
-    """(arithmetic, grid of the weights) of `dtype` and `weights`; None where the weights are the arithmetic's own numbers."""
+    """(arithmetic, grid of the weights) of `dtype` and `weights`; None where the weights are the arithmetic's own numbers.
+
+    No dtype is float64, and beside int8 weights float32, in which they run.
+    """
     if weights not in (None, "int8"):
-        raise InputError("weights, int8 or nothing", f"{weights!r}", "leave `weights` out, or choose a `dtype`")
-    half = dtype in ("bfloat16", torch.bfloat16)
-    if half and weights is not None:
-        raise InputError("one format of weights", "dtype='bfloat16' and weights='int8'", "leave one of them out")
-    if half:
+        raise InputError(
+            "weights='int8', or no `weights`", f"{weights!r}", "leave it out, or use dtype='bfloat16' or 'float32'"
+        )
+    whole = weights is not None
+    if dtype in ("bfloat16", torch.bfloat16) and not whole:
         return FLOAT32, BFLOAT16
-    arithmetic = arithmetic_of(dtype)
-    return (arithmetic, None) if weights is None else (FLOAT32, INT8)
+    try:
+        arithmetic = (FLOAT32 if whole else FLOAT64) if dtype is None else arithmetic_of(dtype)
+    except InputError:
+        arithmetic = None
+    if whole and arithmetic is not FLOAT32:
+        raise InputError("float32, the arithmetic of weights='int8'", f"dtype={_name(dtype)}", "leave `dtype` out")
+    if arithmetic is None:
+        raise InputError(
+            "dtype, float64, float32 or bfloat16", _name(dtype), "choose one of them; int8 is weights='int8'"
+        )
+    return arithmetic, INT8 if whole else None
+
+
+def _name(dtype: Any) -> str:
+    return repr(str(dtype).removeprefix("torch."))
 
 
 def packed(model: SingleLayerTransformer, name: str) -> dict[str, Tensor]:

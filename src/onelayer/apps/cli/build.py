@@ -65,7 +65,7 @@ def build(
     margin: given.Margin = 0.0,
     shape: given.Shape = None,
     output_shape: given.OutputShape = None,
-    dtype: given.BuildDtypeChoice = given.BuildDtype.float64,
+    dtype: given.BuildDtypeChoice = None,
     weights: given.WeightsChoice = None,
     device: given.Device = "cpu",
     seconds: Annotated[float, typer.Option(help="Seconds for everything: search, proof and report.")] = 600.0,
@@ -100,7 +100,13 @@ def build(
 
     if verbose and samples is not None:
         print(samples)
-    if verbose and method is given.Method.representative and not symmetric:
+    as_planned = (
+        not symmetric
+        and attention is given.LayerAttention.softmax
+        and not weights
+        and dtype is not given.BuildDtype.bfloat16
+    )
+    if verbose and method is given.Method.representative and as_planned:
         print(ol.plan(function, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
         approximation = ol.build(
@@ -116,7 +122,7 @@ def build(
             window=window,
             units=units,
             hinges=hinges,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else None,
             weights=weights.value if weights else None,
             device=device,
             seed=seed,

@@ -113,8 +113,10 @@ Relative = Annotated[
 ]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
 BuildDtypeChoice = Annotated[
-    BuildDtype,
-    typer.Option(help="Number type; the certificate holds for this arithmetic only (bfloat16: run in float32)."),
+    BuildDtype | None,
+    typer.Option(
+        help="Number type, float64 by default; the certificate holds for this arithmetic only (bfloat16: run in float32)."
+    ),
 ]
 WeightsChoice = Annotated[
     WeightFormat | None, typer.Option(help="Store matrices as int8, a power of two for each column; run in float32.")
