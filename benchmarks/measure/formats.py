@@ -4,7 +4,8 @@ The tolerance is halved from 1e-2 until a build fails. A layer that misses the t
 bound, and is certified for that: ε is the smallest bound proved, beside it in units of u·(range of f), u = 2^−24, the error
 observed at float32 points, the part of the bound that is rounding, and the size of all stored numbers. The second table is about
 the exports of these layers: the largest difference from our own layer at 100,000 random points, and the bound on it where one is
-proved. It takes an hour. `--page` writes the tables into formats.md, `--targets` takes some targets only.
+proved (what is proved of a torch folder is about exact arithmetic, and left out). It takes an hour. `--layers FOLDER` keeps the
+layers there; run again, it goes on from them. `--page` writes the tables into formats.md.
 """
 
 import math
@@ -48,8 +49,8 @@ EXPORT_COLUMNS = ["target", "weights", "export", "bytes", "observed difference",
 Rows = tuple[list[str], list[list[str]]]
 
 
-def certified(target: Named, chosen: dict[str, Any], seconds: float) -> list[Approximation]:
-    """The layers from one tolerance to half of it, as long as their bounds become smaller."""
+def certified(target: Named, chosen: dict[str, Any], seconds: float) -> tuple[Approximation, ...]:
+    """(the layer for 1e-2, the one with the smallest bound), halving the tolerance as long as bounds become smaller."""
     layers = list[Approximation]()
     for tolerance in STEPS:
         try:
@@ -61,10 +62,23 @@ def certified(target: Named, chosen: dict[str, Any], seconds: float) -> list[App
             layers.append(found)
         if found.certificate.verdict != "CERTIFIED":
             break
-    return layers
+    return (layers[0], layers[-1]) if layers else ()
 
 
-def row(target: Named, name: str, layers: list[Approximation]) -> list[str]:
+def kept(target: Named, name: str, seconds: float, folder: Path | None) -> tuple[Approximation, ...]:
+    """The layers of one row, from their folders if they are there."""
+    if folder is None:
+        return certified(target, FORMATS[name], seconds)
+    first, best = (folder / f"{target.name}-{name}-{which}" for which in ("first", "best"))
+    if best.exists():
+        return ol.load(first), ol.load(best)
+    found = certified(target, FORMATS[name], seconds)
+    for layer, place in zip(found, (first, best), strict=False):
+        layer.save(place, overwrite=True)
+    return found
+
+
+def row(target: Named, name: str, layers: tuple[Approximation, ...]) -> list[str]:
     if not layers:
         return [target.title, name, "none", *[""] * (len(COLUMNS) - 3)]
     first, best = layers[0], layers[-1]
@@ -83,16 +97,16 @@ def exported(title: str, name: str, best: Approximation) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         for i, way in enumerate(EXPORTS):
             seen = ol.export(best, Path(folder) / str(i), points=POINTS, **way)
-            bound = "–" if seen.bound is None else at_most(seen.bound, 2)
+            bound = "–" if seen.bound is None or seen.to == "torch" else at_most(seen.bound, 2)
             difference = "–" if seen.difference is None else at_least(seen.difference, 2)
             error = "–" if seen.error is None else at_least(seen.error, 2)
             found.append([title, name, seen.to, f"{seen.size:,}", difference, bound, error])
     return found
 
 
-def measured(target: Named, name: str, seconds: float) -> Rows:
+def measured(target: Named, name: str, seconds: float, folder: Path | None) -> Rows:
     """The rows of one target in one format."""
-    layers = certified(target, FORMATS[name], seconds)
+    layers = kept(target, name, seconds, folder)
     found = row(target, name, layers), exported(target.title, name, layers[-1]) if layers else []
     print(*found[0], *map(str, found[1]), sep="  ", flush=True)
     return found
@@ -101,6 +115,7 @@ def measured(target: Named, name: str, seconds: float) -> Rows:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--page", action="store_true", help="write the tables into formats.md")
+    parser.add_argument("--layers", type=Path, help="folder for the layers; those that are there are not built again")
     parser.add_argument("--targets", nargs="*", help="names of targets; all in up to two variables by default")
     parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=FORMATS, help="some formats only")
     parser.add_argument("--jobs", type=int, default=1, help="builds at a time")
@@ -108,7 +123,7 @@ def main() -> None:
     args = parser.parse_args()
     few = [target for target in TARGETS if len(target.domain) <= MOST_VARIABLES]
     chosen = [*map(named, args.targets)] if args.targets else few
-    work = [delayed(measured)(target, name, args.seconds) for target in chosen for name in args.formats]
+    work = [delayed(measured)(target, name, args.seconds, args.layers) for target in chosen for name in args.formats]
     found: list[Rows] = Parallel(n_jobs=args.jobs)(work)
     cells, files = [cell for cell, _ in found], [line for _, lines in found for line in lines]
     print(markdown(COLUMNS, cells), markdown(EXPORT_COLUMNS, files), sep="\n\n")
