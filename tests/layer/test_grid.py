@@ -167,8 +167,8 @@ def test_other_numbers_are_not_packed():
 def test_formats_by_name():
     assert format_of("float32", None) == (SINGLE, None)
     assert format_of("bfloat16", None) == format_of(torch.bfloat16, None) == (SINGLE, BFLOAT16)
-    assert format_of("float64", "int8") == (SINGLE, INT8)
-    for dtype, weights in (("float64", "int4"), ("bfloat16", "int8"), ("float16", None)):
+    assert format_of(None, "int8") == format_of("float32", "int8") == (SINGLE, INT8)
+    for dtype, weights in ((None, "int4"), ("bfloat16", "int8"), ("float64", "int8"), ("float16", None)):
         with pytest.raises(ol.InputError):
             format_of(dtype, weights)
 
