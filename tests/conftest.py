@@ -50,9 +50,12 @@ def browser(chromium):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of the cases of a test marked `one_in(n)`, every n-th is quick and the others are long."""
+    """Of the cases of a test marked `one_in(n)`, every n-th is quick and the others are long. A browser that hangs is asked twice."""
     cases = Counter()
     for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.timeout(400))
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
         mark, test = item.get_closest_marker("one_in"), item.nodeid.split("[")[0]
         if mark and cases[test] % mark.args[0]:
             item.add_marker(pytest.mark.long)
