@@ -50,7 +50,7 @@ def browser(chromium):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of the cases of a test marked `one_in(n)`, every n-th is quick and the others are long. A browser that hangs is asked twice."""
+    """Every n-th case of a test marked `one_in(n)` is quick, the others are long. A browser that hangs is asked twice."""
     cases = Counter()
     for item in items:
         if "browser" in item.fixturenames:
