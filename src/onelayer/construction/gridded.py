@@ -34,7 +34,7 @@ def model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid
 
 
 def _model_on(grid: Grid, request: Request, layer: Layer, frame: Frame) -> OnGrid:
-    layer, new = conditioned(layer, frame, grid, request.target.domain)
+    _, layer, new = conditioned(layer, frame, grid, request.target.domain)
     model = assemble(layer, new, request.outputs, request.layout)
     values = sum(len(e.at) for e in value_entries(model) or [])
     x, y = _samples(request, values)

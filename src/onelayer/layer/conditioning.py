@@ -4,7 +4,7 @@ centred        the weights of a head sum to 1: a constant moves from its values 
                contributes lies around 0
 from_origin    scores change by the same affine function for all tokens of a head, which softmax does not see: those of the
                tokens that count at x̂ = 0 become small
-    conditioned    the origin is where rounding is least, which is asked for at points of the box, one coordinate at a time
+conditioned    the origin is where rounding is least, which is asked for at points of the box, one coordinate at a time
 """
 
 from dataclasses import replace
@@ -24,16 +24,18 @@ from .reframed import frame_on, reframed
 from .rounding.deployed import Boxes, Deployment, box_rounding
 
 POINTS = 1000  # to centre by
-CANDIDATES, ROUNDING_POINTS = (
-    4000,
-    200,
-)  # points; so many, and so many where heads cancel most, are asked for their rounding
-STEPS = (-0.2, 0.2)  # sides of the domain by which the origin may be elsewhere, per coordinate and turn
-TURNS = 2
+CANDIDATES = 4000  # points, of which …
+ROUNDING_POINTS = 200  # … so many, and so many where heads cancel most, are asked for their rounding
+STEPS = (
+    0.2,
+    0.1,
+    0.1,
+    0.05,
+)  # sides of the domain by which the origin moves, per coordinate, in one turn after another
 
 
-def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple[Layer, Frame]:
-    """The layer in the frame of the grid in which it rounds least."""
+def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple[float, Layer, Frame]:
+    """(rounding, layer, frame): the layer in the frame of the grid in which it rounds least, as far as points tell."""
     sides = [high - low for low, high in zip(domain.lower, domain.upper, strict=True)]
     x = torch.from_numpy(domain.points(fitting_points(CANDIDATES, len(sides), 1).numpy()))
     x = torch.cat([x[:ROUNDING_POINTS], x[cancelling(layer, frame(x)).topk(ROUNDING_POINTS).indices]])
@@ -46,15 +48,15 @@ def conditioned(layer: Layer, frame: Frame, grid: Grid, domain: Domain) -> tuple
 
     best, origin = at(frame.shift), frame.shift
     if isinstance(layer, GateLayer):  # whose anchor has the score 0 everywhere
-        return best[1:]
-    for _ in range(TURNS):
+        return best
+    for step in STEPS:
         for i, side in enumerate(sides):
-            for step in STEPS:
-                moved = (*origin[:i], origin[i] + step * side, *origin[i + 1 :])
+            for way in (-step, step):
+                moved = (*origin[:i], origin[i] + way * side, *origin[i + 1 :])
                 found = at(moved) if domain.lower[i] <= moved[i] <= domain.upper[i] else best
                 if found[0] < best[0]:
                     best, origin = found, moved
-    return best[1:]
+    return best
 
 
 def rounding_at(layer: Layer, x: Tensor, groups: int = 1) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...common.budget import Budget
-from ...layer.conditioning import cancelling, centred, rounding_at
+from ...layer.conditioning import cancelling, centred, conditioned, rounding_at
 from ...layer.layer import Layer
 from ...proof.certificate import Box
 from ...target.group_samples import GroupSamples
@@ -181,8 +181,11 @@ class Candidate:
         return FittedGroup(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
 
     def _rounding(self, group: tuple[int, ...], family: PlainFamily, fit: Fit, pool: Tensor) -> float:
-        """What rounding can do to the heads of a group, at those points of the pool where they cancel most."""
+        """What rounding can do to the heads of a group: in their best frame, or at points of the pool where they cancel most."""
         layer = centred(combined(self.remainder.target, [self._with_heads(group, family, fit)], self.family))
+        grid = self.request.weight_grid
+        if grid is not None and len(group) == self.target.dimension:
+            return conditioned(layer, self.request.frame, grid, self.target.domain)[0]
         x = torch.zeros(len(pool), self.target.dimension, dtype=torch.float64)
         x[:, list(group)] = pool[:, : len(group)].cpu()  # rows of slopes have another column
         return rounding_at(layer, x[cancelling(layer, x).topk(min(ROUNDING_POINTS, len(x))).indices], len(self.sources))
