@@ -78,6 +78,7 @@ def test_what_is_fitted_is_what_the_layer_computes(name, group):
     assert torch.allclose(combined(target, [part], name)(x), expected, atol=1e-11)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_polishing_lowers_the_error_a_hundred_times(name):
     family, samples = family_of(name, 1), samples_of("1/(1 + 25*(2*x1 - 1)**2)", 1)

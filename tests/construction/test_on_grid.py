@@ -59,6 +59,7 @@ def test_a_network_behind_the_heads_has_no_such_values():
     assert value_entries(layer.model) is None
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "grid"),
     [
@@ -82,6 +83,7 @@ def test_it_beats_rounding_every_number(name, grid):
     assert float((answers(found.model, fresh[0]) - fresh[1]).abs().max()) <= 2 * found.observed + 1e-6
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("grid", [BFLOAT16, INT8])
 def test_digits_are_added_until_the_error_is_small_enough(grid):
     approx = built("memory")

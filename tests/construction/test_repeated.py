@@ -118,6 +118,7 @@ def test_all_short_lists_are_followed_to_their_end_and_cycles_never_halt(dtype):
     assert proved.bound() < 2e-5
 
 
+@pytest.mark.one_in(2)
 @both
 def test_long_lists_take_as_many_steps_as_their_longest_chain(dtype):
     rng = np.random.default_rng(1)

@@ -145,6 +145,7 @@ def test_refusals():
         solved("x1 + x2", [(0, 1)] * 2, 0.1, units=1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("formula", "domain", "units", "factor"), [("sin(6*x1)", [(0, 1)], 3, 50), ("x1*x2", [(-1, 1)] * 2, 4, 3)]
 )

@@ -294,6 +294,7 @@ def whole(product, tmp_path_factory):
     return folder / "in.parquet", (folder / "out.parquet").read_bytes()
 
 
+@pytest.mark.long
 @given(
     step=st.integers(0, 13), lost=st.integers(0, 3000), cut=st.integers(0, 40), flip=st.none() | st.integers(0, 5000)
 )

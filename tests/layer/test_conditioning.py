@@ -30,6 +30,7 @@ def random_layer(kind: str, seed: int):
 DOMAINS = ([(0, 1), (0, 1)], [(-5, 10), (0, 15)], [(1000, 1001), (1000, 1001)])
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("kind", ["memory", "gates"])
 @pytest.mark.parametrize("sides", DOMAINS)
 @pytest.mark.parametrize("grid", [FLOAT32, BFLOAT16], ids=["float32", "bfloat16"])

@@ -101,7 +101,7 @@ def test_effects_of_random_layers(changes, large):
         assert effect.lower <= observed * 1.2 + 1e-12  # it is a value that exists
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.long
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_effects_with_layernorm(norm):
     model = random_model(LayerConfig(**(SMALL | {"norm": norm, "code": "learned", "readout": "mean"})), seed=5).eval()

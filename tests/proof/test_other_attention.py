@@ -154,6 +154,7 @@ def test_the_deployed_sigmoid_is_as_accurate_as_assumed():
             assert max(map(float, off)) <= other_attention.SIGMOID_UNITS * u
 
 
+@pytest.mark.long
 def test_random_models_are_bounded_closely():
     """The bound is within a factor of what is seen: no engine that says ∞ to everything."""
     for other in OTHERS:

@@ -66,7 +66,7 @@ def test_the_hunt_would_find_an_end_that_is_too_low(monkeypatch):
     assert any(propositions.attack("ranges", seed, 0.5) for seed in SEEDS[:10])
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ranges_and_slopes_hold_the_model_and_its_automatic_slopes(dtype):
     approx = ol.build("exp(-x1)*cos(3*x2); x1*x2", [(0, 1), (-1, 2)], 1e-2, dtype=dtype)

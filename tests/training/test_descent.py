@@ -115,6 +115,7 @@ def test_early_stopping_and_schedules():
     assert Recipe(schedule="constant", rate=1.0, steps=100).rate_at(99, False) == 1.0
 
 
+@pytest.mark.long
 def test_labels_numbers_and_sequences():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
@@ -262,6 +263,7 @@ def test_a_training_that_patience_ended_stays_ended(tmp_path):
         assert first.model.fingerprint() == again.model.fingerprint()
 
 
+@pytest.mark.long
 def test_going_on_from_a_construction_bit_by_bit(tmp_path):
     built = ol.build(*WAVE, 1e-2)
     asked = {"init": built, "steps": 60, "every": 10, "samples": 300, "rate": 1e-6}

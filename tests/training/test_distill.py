@@ -19,6 +19,7 @@ from onelayer.training.distill.teachers import packaged, teacher_of
 from teachers import LINE, Deep, network, sequences
 
 
+@pytest.mark.long
 def test_real_sequences_are_learned_and_judged_at_held_out_inputs():
     layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True).eval()
     teacher = nn.Sequential(nn.Linear(1, 8), layer, nn.Linear(8, 1)).eval()

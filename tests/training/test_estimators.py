@@ -34,7 +34,7 @@ def wave(count=150, noise=0.2):
     return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + noise * rng.standard_normal(count)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(12)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([ol.OneLayerRegressor(), ol.OneLayerClassifier(steps=50, width=16, d_model=8)])
 def test_scikit_learns_checks(estimator, check, as_user):

@@ -121,6 +121,7 @@ def test_observed_sees_corners_and_what_is_not_finite():
     assert observed_error(lambda x: np.where(x > 0.5, np.nan, x), target) == math.inf
 
 
+@pytest.mark.long
 def test_compare_peers_and_its_table():
     rows = compare_peers("sin(x1); x1**2", [(0, 1)], 100, 0.05)
     assert [row.peer for row in rows] == [peer.name for peer in PEERS]

@@ -24,7 +24,7 @@ from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
 LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/transformer_lens.md"}
-LONG |= {"docs/run/verifiers.md", "docs/run/export.md"}  # the last runs Coq
+LONG |= {"docs/run/verifiers.md", "docs/run/formats.md", "docs/run/export.md"}  # the last runs Coq
 LONG |= {
     "docs/start/tutorial.md",
     "docs/start/report.md",

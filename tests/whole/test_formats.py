@@ -51,6 +51,7 @@ def test_it_is_certified_on_its_grid(approx):
     assert (again.bound, again.weight_format) == (c.bound, name)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", list(FORMATS))
 @pytest.mark.parametrize(
     ("formula", "domain", "tolerance"),

@@ -27,9 +27,9 @@ from ...layer.rounding.online_softmax import Backend
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
 HELD_TOKENS = 16  # heads with at most this many tokens are held whole
 TILES = {torch.float32: (128, 64), torch.float64: (64, 8)}  # points × heads: the fastest of some thirty on an H200
-# points × tokens, tokens while looking for the largest, warps: likewise
-MEMORY_TILES = {torch.float32: (64, 64, 64, 4), torch.float64: (64, 16, 64, 2)}
-MOST_SAMPLED = 10**6  # tokens; of more than these all are looked at
+# points × tokens, tokens while looking for the largest, tiles in a row without a jump, warps: likewise
+MEMORY_TILES = {torch.float32: (16, 32, 64, 4, 1), torch.float64: (32, 8, 64, 8, 1)}
+MOST_SAMPLED = 2**19  # tokens; of more than these all are looked at
 SAMPLED = 8  # one token of so many is looked at for the largest score
 BUSY_PROGRAMS = 512  # programs at a time that keep a card busy
 
@@ -95,8 +95,8 @@ def card(arithmetic: Arithmetic) -> Arithmetic:
     """The arithmetic of the kernels on a GPU: the lemma of `layer/rounding/online_softmax`, with one shift for all tokens.
 
     With t = score − shift, exponents are off by 1.3u|t| at most: one rounding of t log2 e, and log2 e itself, within 0.23u.
-    |t| is at most 11.1 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for `MOST_SAMPLED`
-    tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11.1 + 5.1 < 20.
+    |t| is at most 11.2 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for `MOST_SAMPLED`
+    tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11.2 + 5.1 < 20.
     """
     return KERNELS.arithmetic(arithmetic, tokens=0)  # nothing is rescaled, whatever their number
 

@@ -243,13 +243,14 @@ def _largest(X, K, b, p, points, upto, tokens, D: tl.constexpr, P: tl.constexpr,
 @no_type_check
 def _sums(
     X, K, b, V, S, p, points, tokens, out, shift,
-    D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr, P: tl.constexpr, T: tl.constexpr,
+    D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr,
+    P: tl.constexpr, T: tl.constexpr, UNROLLED: tl.constexpr,
 ):  # fmt: skip
     """(Σ_t e_t, Σ_t e_t v_t) in T columns, e_t as `_exponential` has them."""
     x0, x1, x2 = (_coordinate(X, p, points, 0, D), _coordinate(X, p, points, 1, D), _coordinate(X, p, points, 2, D))
     below = tl.zeros([P, T], X.dtype.element_ty)
     above = tl.zeros([P, T], X.dtype.element_ty)
-    for start in range(0, tokens, T):
+    for start in tl.range(0, tokens, T, loop_unroll_factor=UNROLLED):
         t = start + tl.arange(0, T)
         e = _exponential(_score(X, K, b, p, points, 0, t, tokens, D, x0, x1, x2), shift[:, None], CARD, FAR)
         below += e
@@ -262,7 +263,7 @@ def _sums(
 def _memory(
     X, K, b, V, S, Y, X32, K32, b32, points, tokens, sample,
     D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr,
-    P: tl.constexpr, T: tl.constexpr, T32: tl.constexpr,
+    P: tl.constexpr, T: tl.constexpr, T32: tl.constexpr, UNROLLED: tl.constexpr,
 ):  # fmt: skip
     """Y[out, point]: one head of many tokens. Any number near the largest score serves as a shift.
 
@@ -272,10 +273,10 @@ def _memory(
     p = tl.program_id(0) * P + tl.arange(0, P)
     out = tl.program_id(1)
     shift = _shift(_largest(X32, K32, b32, p, points, sample, tokens, D, P, T32), FAR).to(X.dtype.element_ty)
-    below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T)
+    below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T, UNROLLED)
     if tl.max(tl.max(below, axis=1), axis=0) > LATE + tokens / T:
         shift = _shift(_largest(X32, K32, b32, p, points, tokens, tokens, D, P, T32), FAR).to(X.dtype.element_ty)
-        below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T)
+        below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T, UNROLLED)
     tl.store(Y + out * points + p, tl.sum(above, axis=1) / tl.sum(below, axis=1), mask=p < points)
 
 
@@ -337,7 +338,7 @@ def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tenso
 def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None) -> Tensor:
     """One head [batch, out]: keys [token, coordinate], biases [token], values [token, out], slopes [token, coordinate, out]."""
     (B, D), (T, m) = x.shape, values.shape
-    P, H, H32, warps = MEMORY_TILES[x.dtype]
+    P, H, H32, unrolled, warps = MEMORY_TILES[x.dtype]
     wide = max(H, H32)
     size = -(-T // wide) * wide
     Y = x.new_empty(m, B)
@@ -353,5 +354,5 @@ def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tens
     sample = size if far or size > MOST_SAMPLED else max(size // SAMPLED // wide, 1) * wide
     given = (x, keys, biases, V, S, Y, *rough, B, size, sample)
     kinds = (D, slopes is not None, not interpreted(), far)
-    _memory[(triton.cdiv(B, P), m)](*given, *kinds, P, H, H32, num_warps=warps)
+    _memory[(triton.cdiv(B, P), m)](*given, *kinds, P, H, H32, unrolled, num_warps=warps)
     return Y.T
