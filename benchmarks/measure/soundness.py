@@ -5,7 +5,8 @@ tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxe
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
 with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
 LayerNorm, smooth activations and other attention than softmax included. `--cases heads` takes memory tokens alone, in up to
-seven variables. `--cases fused` takes layers and networks with torch's fused attention (`backends.py` has other programs).
+seven variables. `--cases fused` takes layers and networks with torch's fused attention, `--cases programs` difficult layers
+evaluated by every program that has a bound: torch's kernels, ONNX Runtime, and with `--device cuda` our own (as `backends.py`).
 `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable singularities.
 `--cases statements` attacks what is said around the bound: tampered relative claims, points at margins or that are no float32
 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts bounds on the slopes of T − f instead, with
@@ -34,6 +35,7 @@ import hunting
 import propositions
 import slope_hunting
 import statements
+from backends import measured
 
 CASES = {
     "layers": hunting.case,
@@ -43,6 +45,7 @@ CASES = {
     "networks": hunting.network,
     "fused": hunting.fused,
 }
+SCORES_A_ROUND = 10**6  # by every program, before the next layers
 
 
 def main() -> int:
@@ -55,11 +58,12 @@ def main() -> int:
     parser.add_argument("--slopes", action="store_true", help="hunt bounds on slopes, whatever the engine")
     parser.add_argument(
         "--cases",
-        choices=[*sorted(CASES), *propositions.KINDS, "statements"],
+        choices=[*sorted(CASES), *propositions.KINDS, "programs", "statements"],
         default="layers",
         help="constructed layers, one head alone, special functions, composed layers, networks, layers and networks with fused "
-        "attention, ranges, properties, suprema, or what is said around bounds",
+        "attention, ranges, properties, suprema, other programs, or what is said around bounds",
     )
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of the programs")
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument(
         "--weights",
@@ -69,6 +73,8 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")
     args = parser.parse_args()
+    if args.cases == "programs":
+        return attack_programs(args.device, args.minutes, args.seed, args.json)
     if args.cases == "statements":
         return attack_statements(args.minutes, args.seed, args.json)
     if args.cases in propositions.KINDS:
@@ -107,6 +113,24 @@ def main() -> int:
     if args.json:
         args.json.write_text(json.dumps({"rows": rows, "violations": [str(f.case) for f in violations]}, indent=1))
     return 1 if violations else 0
+
+
+def attack_programs(device: str, minutes: float, seed: int, path: Path | None) -> int:
+    """Every program of the device in turn, with new layers in each round; prints what each evaluated."""
+    deadline, rounds = time.perf_counter() + 60 * minutes, list[dict]()
+    for number in itertools.count(1_000_000 * seed, 1000):
+        rounds.append(measured(device, SCORES_A_ROUND, number, ""))
+        if time.perf_counter() >= deadline:
+            break
+    rows, failed = [r for one in rounds for r in one["rows"]], sum(one["failed"] for one in rounds)
+    print(f"programs, {minutes:g} minutes, rounds from {1_000_000 * seed:,} on: {len(rounds):,}")
+    print("| program | dtype | scores | violations |\n|---|---|---|---|")
+    for name, dtype in dict.fromkeys((r["program"], r["dtype"]) for r in rows):
+        own = [r for r in rows if (r["program"], r["dtype"]) == (name, dtype)]
+        print(f"| {name} | {dtype} | {sum(r['scores'] for r in own):,} | {sum(r['violations'] for r in own)} |")
+    if path:
+        path.write_text(json.dumps({"rows": rows, "failed": failed}, indent=1))
+    return 1 if failed or any(r["violations"] for r in rows) else 0
 
 
 def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
