@@ -107,7 +107,8 @@ def test_what_is_proved_of_the_difference(dtype, tolerance, weights, tmp_path):
     told = {p.key: p.value for p in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert told["proved"] == f"{at_most(found.bound)}: {found.bound_of}"
     total = float(told["in all"].split()[5])
-    assert total >= approximation.certificate.bound + found.bound
+    assert found.in_all <= total <= approximation.certificate.bound + found.bound
+    assert found.in_all <= tolerance or any("not proved to keep" in note for note in found.notes)
     unit = np.random.default_rng(1).random((20_000, 2)) ** 3  # close to an end of the domain
     x = approximation.domain.representable(approximation.domain.points(unit), dtype == "float32")
     y = session(tmp_path / "m.onnx").run(["y"], {"x": x.astype(dtype)})[0].astype(np.float64)
@@ -123,6 +124,7 @@ def test_what_is_only_measured(tmp_path):
     trained = ol.train("x1 + x2", [(0, 1)] * 2, steps=5, heads=1, width=8)
     for i, (layer, dtype) in enumerate(((hinged, None), (trained, None), (ol.build(*SINES, 1e-2), "float32"))):
         found = ol.export(layer, tmp_path / f"{i}.onnx", to="onnx", dtype=dtype, points=50)
+        assert found.in_all is None
         assert found.bound is None
         assert "proved" not in {p.key for p in onnx.load(tmp_path / f"{i}.onnx").metadata_props}
 

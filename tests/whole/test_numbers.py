@@ -303,7 +303,7 @@ def test_trainings_distillations_and_exports_round_as_certificates_do(layer, tmp
     student = Distillation(approx.model, approx, Fidelity(LARGER, 1.0, 2.0, 1.0, None, 9), (9, 9), 1.0, "how")
     truth = Truth({"bound": BOUND}, {"difference": LARGER}, {"tolerance": TOLERANCE})
     assert truth.read(str(student)) == {"bound", "difference", "tolerance"}
-    made = Exported("c", tmp_path, ("a",), "float64", 9, TOLERANCE, 9, OBSERVED, LARGER, BOUND, "of it", ())
+    made = Exported("c", tmp_path, ("a",), "float64", 9, TOLERANCE, 9, OBSERVED, LARGER, BOUND, "of it", BOUND, ())
     truth = Truth({"bound": BOUND}, {"difference": OBSERVED, "error": LARGER}, {"tolerance": TOLERANCE})
     assert truth.read(str(made)) == {"bound", "difference", "error", "tolerance"}
 

@@ -49,7 +49,8 @@ class Exported:
     """What was written, and how close it is to our own layer.
 
     `difference` is the largest one observed at this many `points` (None: nothing here could run the file), `error` the largest
-    distance from the target observed there (None: the target is not known). `bound` is proved; `bound_of` says of what.
+    distance from the target observed there (None: the target is not known). `bound` is proved; `bound_of` says of what. `in_all`
+    is proved too: the largest error of the export on the domain, by the certificate of the layer (None: nothing is proved).
     """
 
     to: Format
@@ -63,6 +64,7 @@ class Exported:
     error: float | None
     bound: float | None
     bound_of: str
+    in_all: float | None
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -80,9 +82,11 @@ class Exported:
         if self.error is not None:
             rows.append(("observed error", f"{at_least(self.error, 3)} (tolerance {exact(self.tolerance)})"))
         if self.difference is not None:
-            rows.append(("points", f"{self.points:,} random points of the domain"))
+            rows.append(("points", f"{self.points:,}: random points of the domain, and its corners"))
         if self.bound is not None:
             rows.append(("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}"))
+        if self.in_all is not None:
+            rows.append(("in all (proved)", f"{at_most(self.in_all)}: any error on the domain, by the certificate"))
         rows += [("note", note) for note in self.notes]
         return Table("Export", ("", "value"), rows)
 
@@ -124,9 +128,10 @@ def export(
         raise InputError("exp, libm or table, for to='c' alone", f"exp={exp!r}, to={to!r}", "leave `exp` out")
     if data is not None and to != "coq":
         raise InputError("data for to='coq' alone", f"to={to!r}", "leave `data` out")
-    if (to == "vnnlib" and dtype == "float32") or (to != "vnnlib" and against is not None):
-        found = "float32" if to == "vnnlib" else f"to={to!r}"
-        raise InputError("to='vnnlib', float64, alone or against another layer", found, "leave the option out")
+    if to == "vnnlib" and dtype == "float32":
+        raise InputError("to='vnnlib' in float64", "dtype='float32'", "leave `dtype` out")
+    if to != "vnnlib" and against is not None:
+        raise InputError("against for to='vnnlib' alone", f"to={to!r}", "leave `against` out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)
@@ -155,7 +160,8 @@ def export(
         made = replace(
             made, notes=(*made.notes, f"the {subject.stored} weights are written as float32: the same numbers")
         )
-    return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
+    tolerance, total = subject.approximation.certificate.tolerance, subject.in_all(made.bound)
+    return _exported(to, place, tolerance, subject.arithmetic.name, made, total)
 
 
 def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, seed: int) -> Exported:
@@ -176,12 +182,16 @@ def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, s
     return _exported(to, place, layer.certificate.tolerance, subject.arithmetic.name, made)
 
 
-def _exported(to: Format, place: Path, tolerance: float, name: str, made: Made) -> Exported:
+def _exported(
+    to: Format, place: Path, tolerance: float, name: str, made: Made, in_all: float | None = None
+) -> Exported:
     seen, proved, notes = made.measured, made.bound, made.notes
     if seen is not None and seen.error is not None and seen.error > tolerance:
         notes += (f"misses the tolerance of {exact(tolerance)}: build with a smaller one, or export in float64",)
+    elif in_all is not None and in_all > tolerance:
+        notes += (f"not proved to keep the tolerance of {exact(tolerance)}: build with a smaller one",)
     files = tuple(made.files) if len(made.files) > 1 else (place.name,)
     size = sum(map(len, made.files.values()))
     points, difference, error = (seen.points, seen.difference, seen.error) if seen is not None else (0, None, None)
     bound, bound_of = (proved.value, proved.of) if proved is not None else (None, "")
-    return Exported(to, place, files, name, size, tolerance, points, difference, error, bound, bound_of, notes)
+    return Exported(to, place, files, name, size, tolerance, points, difference, error, bound, bound_of, in_all, notes)

@@ -51,6 +51,7 @@ def distance(subject: Subject, reading: Reading, other: Arithmetic, where: str =
         return float(deployed_rounding(reading.form, low, high, how, enough).max())
 
     own = rounding(subject.arithmetic)
-    found = (own + (own if other == subject.arithmetic else rounding(other))) * UP_FEW
+    its = own if other == subject.arithmetic else rounding(other)
+    found = (own + its) * UP_FEW
     of = f"any difference on the domain{where}, rounding included, for {', '.join(other.assumptions)}"
-    return Bound(found, of) if found < float("inf") else None
+    return Bound(found, of, its) if found < float("inf") else None

@@ -47,10 +47,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bound:
-    """A proved bound, and what it bounds."""
+    """A proved bound, and what it bounds; `rounding` is how far the export is from the real function of its weights."""
 
     value: float
     of: str
+    rounding: float | None = None
 
     def __str__(self) -> str:
         return f"{at_most(self.value)}: {self.of}"
@@ -152,11 +153,24 @@ class Subject:
 
     def proved_words(self, bound: Bound) -> dict[str, str]:
         """A bound on the distance from our own layer, and what it makes of the certificate's, as metadata."""
-        found, c = {"proved": str(bound)}, self.approximation.certificate
-        if self.same and c.verdict == "CERTIFIED":
-            total, where = at_most((c.bound + bound.value) * UP_FEW), f"on the domain{self.apart}"
-            found["in all"] = f"an error of at most {total} {where}, by the certificate{c.if_declared}"
+        found, c, total = {"proved": str(bound)}, self.approximation.certificate, self.in_all(bound)
+        if total is not None:
+            where = f"on the domain{self.apart}"
+            found["in all"] = f"an error of at most {at_most(total)} {where}, by the certificate{c.if_declared}"
         return found
+
+    def in_all(self, bound: Bound | None) -> float | None:
+        """How far the export is from f at most; None where that is not proved.
+
+        The certificate's bound is that of the real function of the weights, and `evidence.rounding`. With one output what the
+        export rounds takes the place of the latter; with several, the largest of both may be of different outputs.
+        """
+        c = self.approximation.certificate
+        if bound is None or bound.rounding is None or not self.same or c.verdict != "CERTIFIED":
+            return None
+        simple = c.method == "analytic" and c.evidence.lanes is None and self.outputs == 1
+        ours = c.evidence.rounding if simple else None
+        return (c.bound + bound.value if ours is None else (c.bound - ours) * UP_FEW + bound.rounding) * UP_FEW
 
     def points(self, count: int, seed: int) -> np.ndarray:
         """Random points of the domain and its corners, as numbers of the dtype; token numbers for token layers."""
