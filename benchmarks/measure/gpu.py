@@ -126,7 +126,7 @@ def solving() -> str:
             compiled = CompiledForm.of(form, torch.float64).to("cuda")
             off = float((compiled(hat.cuda()).cpu() - values).abs().max())
             rows.append([f"{units:,}", device, f"{seconds:.1f}", f"{off:.2g}", f"{total:.3g}"])
-    return markdown(["Gauss, 4-D: memory tokens", "device", "seconds", "observed error", "Σ|c|"], rows)
+    return markdown(["Gauss, 4-D: memory tokens", "device", "seconds", "observed error", r"Σ\|c\|"], rows)
 
 
 def building() -> str:
@@ -148,7 +148,16 @@ def building() -> str:
             ratio = "" if device == "cuda" else f"{seconds[1] / seconds[0]:.1f}"
             numbers = [str(approx.units), c.verdict, at_most(c.bound, 3), f"{proof:.1f}", f"{seconds[-1]:.1f}", ratio]
             rows.append([name, f"{tolerance:g}", device, *numbers])
-    columns = ["tolerance", "device", "units", "verdict", "bound (proved)", "its proof alone, s", "seconds", "CPU / GPU"]
+    columns = [
+        "tolerance",
+        "device",
+        "units",
+        "verdict",
+        "bound (proved)",
+        "its proof alone, s",
+        "seconds",
+        "CPU / GPU",
+    ]
     return markdown(["polished, memory tokens", *columns], rows)
 
 

@@ -207,6 +207,7 @@ class Approximation:
 
     def explain(self, x: Any) -> Explanation:
         """Which heads fire at one point, what each contributes to T(x), and how they add up."""
+        self.require_same_dtype()
         batch, single = self.description.batch(torch.as_tensor(np.array(x, dtype=np.float64)).to(self.model.W_E.dtype))
         if not single and len(batch) != 1:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
@@ -263,6 +264,8 @@ class Approximation:
         low = {"bfloat16": "dtype='bfloat16'", "float32": "dtype='float32'", "float16": "dtype='bfloat16'"}.get(now, "")
         change = "take the model as built, or certify the changed one"
         change = change if self.same_dtype or not low else f"take the model as built, or build with {low}"
+        if stored := self.certificate.weight_format:
+            change = f"take the model as built: its numbers are {stored}, its arithmetic is float32"
         raise InputError("the weights that the certificate is about", self._changed, change)
 
     @known_options
@@ -406,7 +409,10 @@ class Approximation:
             ("verdict", c.headline if unchanged else f"none: {self._changed}"),
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if unchanged else "none proved"),
-            ("observed error", f"{c.observed_text} at {c.observed_points:,} {where}"),
+            (
+                "observed error",
+                f"{c.observed_text} at {c.observed_points:,} {where}" + ("" if unchanged else ", before"),
+            ),
             *(c.beside if unchanged else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),

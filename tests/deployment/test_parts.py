@@ -127,7 +127,7 @@ def test_other_parts_are_refused_and_replaced_only_when_told(product):
     write()
     product.evaluate("in", "out")
     before = contents("out")
-    with pytest.raises(InputError, match=r"0\.parquet and 3 more in .*another input, layer or version"):
+    with pytest.raises(InputError, match=r"0\.parquet and 3 more in .*which differs in: points outside; change"):
         product.evaluate("in", "out", outside="clip")
     assert contents("out") == before
     pq.write_table(pq.read_table("in/2.parquet").slice(5), "in/2.parquet")  # one input has changed

@@ -189,10 +189,23 @@ def test_an_interrupt_on_the_command_line_is_one_sentence(tmp_path, monkeypatch,
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ol, "study", stopped)
-    assert main(["study", "builtin:steps", "--out", str(tmp_path / "out")]) == 130
+    with monkeypatch.context() as patched:
+        patched.setattr(ol, "study", stopped)
+        assert main(["study", "builtin:steps", "--out", str(tmp_path / "out")]) == 130
     told = capsys.readouterr().err.splitlines()[-1]
-    assert told == "interrupted before all points were done; run the same command again to resume"
+    assert told == "interrupted before the first point; run the same command again"
+    sweep = Sweep.of_axes(studying.stubborn, {"n": [1, 2]})
+    with pytest.raises(KeyboardInterrupt, match="after 0 of 2 points; run the same command again to resume"):
+        ol.study(sweep, tmp_path / "other", workers=1)
+
+
+def test_a_study_without_its_scheduler_leaves_nothing(tmp_path, monkeypatch, as_user):
+    monkeypatch.setattr("onelayer.common.cluster.CONNECT_TIMEOUT", "1s")
+    with pytest.raises(InputError, match="a Dask scheduler such as"):
+        ol.study("builtin:steps", tmp_path / "out", dask="tcp://127.0.0.1:9")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="found: both"):
+        ol.study("builtin:steps", tmp_path / "out", dask="tcp://127.0.0.1:9", workers=2)
 
 
 def test_what_an_interrupt_cut_short_is_not_stored(tmp_path):

@@ -39,7 +39,8 @@ def cluster_results(
             client = Client(address, timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError, TimeoutError) as error:
         found = " ".join(str(error).split())
-        raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", "start one there") from None
+        change = "start one there" if "://" in address else "write tcp://HOST:PORT"
+        raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", change) from None
     with quiet(), client:
         once = {"retries": RETRIES, "pure": False}
         common = [client.submit(_itself, value, **once) for value in shared]

@@ -89,16 +89,20 @@ def product(
     return found, error, fine
 
 
-def meets_itself(left: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Whether a row of `left` reaches an output along several stream coordinates."""
-    ways: np.ndarray = (left != 0).astype(np.int64) @ (A != 0).astype(np.int64)
-    return ways.max(axis=-1) > 1
+def meets_itself(used: np.ndarray, W_O: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """[head]: whether a head reaches an output in several ways, by the columns of its values in use and stream coordinates.
+
+    Its tokens may go different ways, too: what each way carries is added up over all heads, and cancels only afterwards.
+    """
+    ways: np.ndarray = used.astype(np.int64)[:, None] @ (W_O != 0).astype(np.int64) @ (A != 0).astype(np.int64)
+    return ways[:, 0].max(axis=-1) > 1
 
 
 def underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.ndarray:
     """Per output: what products below the smallest normal number can do, each followed to the end in absolute values."""
-    z = (c.all_tokens + 2) * smallest
-    h = z * np.abs(w["W_O"]).sum(axis=0) + (c.heads * c.d_v + 1) * smallest
+    v = smallest * np.abs(w["W_V"]).sum(axis=1) + (c.d_model + 1) * smallest  # [head, width]: x̂·W_E, and values
+    z = v.flatten() + (c.all_tokens + 2) * smallest
+    h = z @ np.abs(w["W_O"]) + (c.heads * c.d_v + 2) * smallest
     u = h @ np.abs(w["W_1"]) + (c.d_model + 1) * smallest
     f = u @ np.abs(w["W_2"]) + h + (c.ffn_width + 2) * smallest
     return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)

@@ -11,8 +11,9 @@ units relu(a·x̂ + b) are hinges. Anything else (LayerNorm, trained weights, qu
 
 Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± powers of two, and every coefficient must
 arise in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
-most one product of two floats. `error` bounds, per output, how far the Form can be from the real function of the stored
-weights: products and sums that are not floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
+most one product of two floats. All tokens of a head reach an output in the same way, so that what is added up on the way is its
+z. `error` bounds, per output, how far the Form can be from the real function of the stored weights: products and sums that are
+not floats, and the masked tokens (some 1e-300, or 1e-37 in float32). What underflow can do is in it, too.
 
 Slopes. What is lost is a sum of constants, of c·x̂ with |c|·edge ≤ its share of `error`, and of averages of values that are
 off, or of tokens that were left out. With scores of slope at most S an average of values of size E has a slope of at most
@@ -41,7 +42,7 @@ from .form import Block, Form
 from .heads import EDGE, Hinges
 
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
-LARGEST_QUERY = 2.0**64  # a factor on what underflows in a key
+MOST_OFF = 0.1  # of a score, by underflow: more is not read
 Weights = dict[str, np.ndarray]
 Tokens = tuple[np.ndarray, np.ndarray]  # (constants [token, model], slopes [feature, model])
 
@@ -72,6 +73,7 @@ class _Heads:
     keys: np.ndarray  # [head, token, coordinate]
     kept: np.ndarray  # [head, token]
     lost: np.ndarray  # [head]: at most this much weight is on the tokens that were left out
+    off: np.ndarray  # [head]: what underflow can do to a score
     exact: np.ndarray  # [head, token]: the score is known exactly, each coefficient arising in one way
     steepest: float  # a bound on the slopes of all scores, those of masked tokens included
 
@@ -133,23 +135,26 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
     if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
         return None
-    if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:
-        return None
     k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic, significant)  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
-    root = math.sqrt(c.d_k)
+    root, W_K = math.sqrt(c.d_k), np.abs(w["W_K"])
+    k0_size, k1_size = np.abs(constants) @ W_K, np.abs(slopes) @ W_K  # of all their terms, which may cancel
+    of_constants, of_slopes = (k0, k0_ways, k0_exact, k0_size), (k1, k1_ways, k1_exact, k1_size)
 
     def score(q: np.ndarray, k: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(Σ_w q_w k_w/√d_k, ways, Σ_w |…|), [head, one side, other side]; exact where there is at most one way."""
         ways = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), k[1])
         unclear = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), (~k[2]).astype(np.int64))
-        size = np.einsum("haw,hbw->hab", np.abs(q), np.abs(k[0])) / root
+        size = np.einsum("haw,hbw->hab", np.abs(q), k[3]) / root
         return np.einsum("haw,hbw->hab", q, k[0]) / root, ways + 2 * unclear, size * UP
 
-    b, b_ways, b_size = score(q0, (k0, k0_ways, k0_exact))
-    own, own_ways, own_size = score(q0, (k1, k1_ways, k1_exact))  # of data tokens, in their own features
-    of_row, of_row_ways, of_row_size = score(q1, (k0, k0_ways, k0_exact))  # of all tokens, in the row's features
-    _, square_ways, square_size = score(q1, (k1, k1_ways, k1_exact))
+    off = _score_underflow(w, q0, q1, k0_size, k1_size, edge, arithmetic.smallest, root)
+    if not (off <= MOST_OFF).all():
+        return None
+    b, b_ways, b_size = score(q0, of_constants)
+    own, own_ways, own_size = score(q0, of_slopes)  # of data tokens, in their own features
+    of_row, of_row_ways, of_row_size = score(q1, of_constants)  # of all tokens, in the row's features
+    _, square_ways, square_size = score(q1, of_slopes)
     H, D = c.heads, n * f
     biases, exact = b[:, 0], b_ways[:, 0] <= 1
     keys, ways = np.zeros((H, T, D)), np.zeros((H, T, D), dtype=np.int64)
@@ -164,18 +169,37 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
         swing += of_row_size.sum(axis=1) * edge
     exact = exact & (ways <= 1).all(axis=2)
     size = size + swing
-    swing = swing * UP + 1e-12 * size  # the rounding of the score here included
+    terms = c.d_model + c.d_k + f + 8  # roundings of a score, its keys included
+    swing = swing * UP + max(1e-12, 2 * terms * FLOAT64.u) * size  # the rounding of the score here included
     exact[:, :n] &= ~(square_ways != 0).any(axis=(1, 2))[:, None]
     seen = np.isin(np.arange(T), c.seen_by(row))
     sure = np.where(seen, biases - swing, -np.inf).max(axis=1, keepdims=True)
     below = sure - (biases + swing)  # sure distance to the best token that is seen
     dtype = model.W_E.dtype
-    rounding = (D + 8) * 2 * arithmetic.u * size.max(axis=1, keepdims=True)  # of two scores
+    rounding = 2 * terms * arithmetic.u * size.max(axis=1, keepdims=True) * UP + 2 * off[:, None]  # of two scores
     kept = ~(below - rounding >= GAP[dtype]) & seen
     with np.errstate(under="ignore"):
         out = seen & ~kept
         lost = np.where(out, np.exp(-np.minimum(np.where(out, below, 0.0), 740.0)) * UP, 0.0).sum(axis=1)
-    return _Heads(biases, keys, kept, lost, exact, 2 * float(swing.max(initial=0)) / edge * UP)
+    return _Heads(biases, keys, kept, lost, off, exact, 2 * float(swing.max(initial=0)) / edge * UP)
+
+
+def _score_underflow(
+    w: Weights,
+    q0: np.ndarray,
+    q1: np.ndarray,
+    k0_size: np.ndarray,
+    k1_size: np.ndarray,
+    edge: float,
+    smallest: float,
+    root: float,
+) -> np.ndarray:
+    """[head]: what products below the smallest normal number, those of x̂ and W_E among them, can do to any score."""
+    q = np.abs(q0[:, 0]) + np.abs(q1).sum(axis=1) * edge  # [head, width]
+    k = k0_size.max(axis=1) + k1_size.sum(axis=1) * edge
+    of_q, of_k = (smallest * (np.abs(w[name]).sum(axis=1) + w[name].shape[1] + 1) for name in ("W_Q", "W_K"))
+    lost = (q * of_k + k * of_q + of_q * of_k).sum(axis=1) / root + (q.shape[1] + 1) * smallest
+    return np.asarray(lost * UP)
 
 
 def _outputs_at(
@@ -210,9 +234,9 @@ def _outputs_at(
     if passed is None:
         return None
     A = passed.matrix
-    twice = meets_itself(values * heads.kept[..., None], A)[many].any()
-    if twice or meets_itself(moves * np.asarray(moved)[..., None], A)[many].any():
-        return None  # a head that reaches an output twice: what cancels there is rounded all the same
+    columns = ((v0 != 0) & heads.kept[..., None]).any(axis=1) | ((v1 != 0).any(axis=1) & moved)
+    if meets_itself(columns, W_O, A)[many].any():
+        return None  # what cancels where the ways meet is rounded all the same
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []
@@ -223,7 +247,7 @@ def _outputs_at(
     flushed = (
         c.all_tokens * smallest * underflowing
     )  # a weight below the smallest normal number may be anything below it
-    error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
+    error += ((heads.lost + flushed + np.expm1(4 * heads.off))[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
     for width in np.unique(widths).tolist():

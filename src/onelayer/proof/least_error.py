@@ -19,7 +19,7 @@ def require_attainable(target: Target, tolerance: float, arithmetic: Arithmetic)
     """Refuse a tolerance that no layer in this arithmetic can keep, whatever its weights."""
     least = least_error(target, tolerance, arithmetic)
     if least > tolerance:
-        off = f"{exact(tolerance)}, though every {arithmetic.name} number is {at_least(least, 2)} away from f somewhere"
+        off = f"{exact(tolerance)}, though at some point f is {at_least(least, 2)} away from every {arithmetic.name} number"
         raise InputError("a tolerance that rounding allows", off, f"ask for more than {at_most(least, 2)}")
 
 

@@ -60,7 +60,7 @@ class Scope:
 
     def _demands(self, x: Float[np.ndarray, "point coordinate"], representable: np.ndarray) -> Iterator[Demand]:
         """What is asked of a covered point; each test may count on those before it."""
-        d, allow = self.description, "allow points that are not covered"
+        d, allow = self.description, "allow points that are not covered (outside='allow')"
         if d.kind == "samples":
             asked = "stored samples: the certificate holds for these alone, and the layer does not keep them"
             yield asked, allow, lambda rows: np.zeros(len(rows), dtype=bool)

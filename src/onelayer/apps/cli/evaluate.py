@@ -40,13 +40,13 @@ def evaluate(
         str | None,
         typer.Option(
             "--input",
-            metavar="FILE",
+            metavar="PATH",
             help="Points: CSV, .parquet or .npy, or a folder of .parquet parts; columns are matched by name.",
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where to write points and values; a killed run resumes."),
+        typer.Option(metavar="PATH", help="Where to write points and values; a killed run resumes."),
     ] = None,
     dask: Annotated[
         str | None,
@@ -75,6 +75,9 @@ def evaluate(
         raise InputError("--output together with --input", "no --input", "leave --output out, or name a file")
     if dask is not None and output is None:
         raise InputError("--dask with --input and --output", "no --output", "name two folders, or leave --dask out")
+    for name, path in (("--input", source), ("--output", output)):
+        if path is not None and not path.strip():
+            raise InputError(f"a path for {name}", f"{path!r}", "name a file or folder")
     point = [given.number(text, "the point") for text in numbers or []]
     from ...deployment.folder import load_approximation, load_certified
     from ...sequence_layer import SequenceLayer
@@ -196,7 +199,8 @@ def _print(work: "Streaming", json: bool) -> "Counts":
 
 def _note_uncovered(fast: "Evaluator", counts: "Counts") -> None:
     if counts.uncovered:
-        _note(STORED_ONLY if fast.approximation.description.kind == "samples" else str(counts))
+        rounded = ", which asks for float32 numbers" * (fast.approximation.model.W_E.dtype.itemsize == 4)
+        _note(STORED_ONLY if fast.approximation.description.kind == "samples" else f"{counts}{rounded}")
 
 
 def _asked(approximation: "Approximation", point: list[float]) -> str:

@@ -41,6 +41,8 @@ def study(
     Exit status: 0 if all points are done, 1 if some failed or are not done yet.
     """
     if listing:
+        if name is not None or axis:
+            raise InputError("--list alone", name or "--axis", "leave it out")
         _list()
         return 0
     if (name is None) == (not axis):
@@ -57,8 +59,8 @@ def study(
                 sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, overwrite=force,
                 progress=progress,
             )  # fmt: skip
-        except KeyboardInterrupt:
-            raise Stopped("before all points were done; run the same command again to resume") from None
+        except KeyboardInterrupt as stop:
+            raise Stopped(*(stop.args or ("before the first point; run the same command again",))) from None
     assert found.folder is not None
     report = found.report(found.folder / "report.html", overwrite=True)
     if json:

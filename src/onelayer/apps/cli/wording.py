@@ -10,7 +10,9 @@ import typer
 from ...common.checks import OTHER_NAMES
 from ...common.errors import InputError
 
-_PYTHON = re.compile(r"`(?P<quoted>\w+)`|\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?:\.[0-9]+)?(?![\w.:]))")
+_PYTHON = re.compile(
+    r"`(?P<quoted>\w+)`|(?<!--axis )\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?:\.[0-9]+)?(?![\w.:]))"
+)
 _OPTION = {
     "overwrite": "force",
     "slope_tolerance": "slope-eps",

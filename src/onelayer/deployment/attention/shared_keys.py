@@ -6,6 +6,10 @@ e^(k x_i) of a point, e^b is stored, and all denominators and numerators are pro
     Σ_h z_h = Σ_h (X C)_h/(X G)_h,    X = (e^(k x_i), 1),  G = e^b,  C = e^b·value.
 
 A gate whose only value is on its anchor has a constant numerator: then Σ_h z_h = (1/(X G))·C, one matrix product less.
+
+Underflow. The columns of a head are multiplied with a power of two that makes its denominators at least 1 on the box. Exponents
+are limited so that no product of exponentials, stored numbers and values leaves the normal numbers. Only x̂ itself may be as small
+as it likes: what a product with it loses, at most u times the smallest normal number, is multiplied by S, so S is limited, too.
 """
 
 import math
@@ -16,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...layer.arithmetic import arithmetic_of
+from ...layer.arithmetic import FLOAT64, arithmetic_of
 from ...layer.form import Block
 from . import kernels
 
@@ -74,10 +78,16 @@ class SharedKeys:
 
 def split_by_keys(block: Block, dtype: torch.dtype) -> tuple[list[SharedKeys], Block | None]:
     """(the heads of every set of keys that enough of them share, the block of the other heads or None)."""
-    there = block.there
+    there, a = block.there, arithmetic_of(dtype)
     keys = block.keys.masked_fill(~there[..., None], 0.0)
-    exponent = keys.abs().sum(dim=-1) * EDGE + block.biases.masked_fill(~there, 0.0).abs() + _orders(block)
-    plain = (keys.ne(0).sum(dim=-1) <= 1).all(dim=1) & (exponent <= arithmetic_of(dtype).largest).all(dim=1)
+    reach, biases = keys.abs().sum(dim=-1) * EDGE, block.biases.masked_fill(~there, 0.0)
+    powers = _powers(block)
+    scaled = (biases - powers[:, None] * math.log(2)).masked_fill(~there, 0.0)
+    exponent = reach + scaled.abs() + 1 + _orders(block)  # the 1 is more than rounding changes here
+    plain = (keys.ne(0).sum(dim=-1) <= 1).all(dim=1) & (exponent <= a.largest).all(dim=1)
+    plain &= (biases.abs() <= FLOAT64.largest).all(dim=1) & (powers.abs() <= 1000)  # exact in float64
+    steep = block.slopes.abs().sum(dim=2).amax(dim=2) * there * scaled.exp()  # S of every token
+    plain &= (steep <= 0.5 / a.u).all(dim=1)
     sets: dict[tuple[float, ...], list[int]] = {}
     for head in plain.nonzero().flatten().tolist():
         own = keys[head]
@@ -89,6 +99,12 @@ def split_by_keys(block: Block, dtype: torch.dtype) -> tuple[list[SharedKeys], B
             left[heads] = False
             found.append(shared_keys_of(picked(block, torch.tensor(heads)), dtype))
     return found, picked(block, left.nonzero().flatten()) if left.any() else None
+
+
+def _powers(block: Block) -> Float[Tensor, " head"]:
+    """For every head a whole n with 2^n at most its denominator on the box."""
+    least = torch.logsumexp(block.biases - block.keys.abs().sum(dim=-1) * EDGE, dim=1) - 1e-6  # more than its rounding
+    return (least / math.log(2)).floor()
 
 
 def _orders(block: Block) -> Float[Tensor, "head token"]:
@@ -112,7 +128,7 @@ def shared_keys_of(block: Block, dtype: torch.dtype) -> SharedKeys:
     row = torch.full((H, T), u)
     for i, (coordinate, value) in enumerate(pairs.tolist()):
         row[(at == coordinate) & (key == value)] = i
-    e = torch.exp(block.biases)  # 0 for a token that is not there
+    e = torch.ldexp(torch.exp(block.biases), -_powers(block)[:, None])  # 0 for a token that is not there
     head = torch.arange(H)[:, None].expand(H, T)
     G = torch.zeros(u + 1, H, dtype=torch.float64).index_put((row, head), e, accumulate=True)
     C = torch.zeros(u + 1, H, m, dtype=torch.float64)

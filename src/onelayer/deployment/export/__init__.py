@@ -156,6 +156,9 @@ def export(
             make = {"onnx": onnx.make, "transformer_lens": transformer_lens.make}[to]
             made = make(subject, subject.points(points, seed))
     write(place, made.files)
+    if not subject.same and to in ("onnx", "c"):
+        about = f"the certificate is about {loaded.certificate.arithmetic}: nothing is proved of this file"
+        made = replace(made, notes=(*made.notes, about))
     if subject.stored and to in ("hf", "transformer_lens", *(["torch"] if subject.stored == "int8" else [])):
         made = replace(
             made, notes=(*made.notes, f"the {subject.stored} weights are written as float32: the same numbers")

@@ -109,7 +109,8 @@ def _file(
     header, link, lib = ("stdint", "", "") if own is not None else ("math", ": link with -lm", " -lm")
     kinds = {"header": header, "link": link, "lib": lib, "functions": functions}
     source = "" if own is None else own.source() + "\n"
-    return HEADER.format(about=lines, **sizes, **numbers, **kinds) + source + body + FOOTER.replace("@main@\n", main)
+    footer = FOOTER.replace("@main@\n", main.replace("@read@", READ))
+    return HEADER.format(about=lines, **sizes, **numbers, **kinds) + source + body + footer
 
 
 def _commented(text: str) -> str:
@@ -147,13 +148,18 @@ LIBM = """#define EXP exp{suffix}
 GRADIENT = """
    onelayer_gradient(x, dy) gives all slopes at one point: of output o along x[i] in dy[o * INPUTS + i]."""
 DECLARED = "void onelayer_gradient(const real *x, real *dy);\n"
+READ = """            if (scanf(SCAN, &x[i]) != 1) {
+                if (i == 0 && feof(stdin))
+                    return 0;
+                fprintf(stderr, "asked: %d numbers for each point; found: fewer, or other words\\n", INPUTS);
+                return 1;
+            }"""
 ANSWERED = """int main(void)
 {
     real x[INPUTS], y[OUTPUTS];
     for (;;) {
         for (int i = 0; i < INPUTS; i++)
-            if (scanf(SCAN, &x[i]) != 1)
-                return i != 0;
+@read@
         onelayer(x, y);
         for (int o = 0; o < OUTPUTS; o++)
             printf(SHOW "%c", y[o], o + 1 < OUTPUTS ? ' ' : '\\n');
@@ -167,8 +173,7 @@ ASKED = """int main(int count, char **words) /* ./run gradient prints slopes */
     const int numbers = count > 1 ? OUTPUTS * INPUTS : OUTPUTS;
     for (;;) {
         for (int i = 0; i < INPUTS; i++)
-            if (scanf(SCAN, &x[i]) != 1)
-                return i != 0;
+@read@
         if (count > 1)
             onelayer_gradient(x, y);
         else

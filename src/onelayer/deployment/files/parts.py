@@ -133,9 +133,17 @@ class Parts:
                 others.append(name)
         if others:
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-            found = f"{others[0]}{more} in {self.output}, of another input, layer or version"
+            found = f"{others[0]}{more} in {self.output}, {self._origin(others[0])}"
             raise InputError("an output folder without other parts", found, f"choose another folder, or {FORCE}")
         return done
+
+    def _origin(self, name: str) -> str:
+        """Where a part of the output is from that this work did not write."""
+        signature, _ = signature_of(self.output / name) or ({}, 0)
+        if not signature or not (self.source / name).is_file():
+            return "of another input"
+        differs = [key for key, value in self._work(name).purpose.items() if signature.get(key) != value]
+        return f"which differs in: {', '.join(differs)}" if differs else "of another run"
 
     def _remote(self, names: list[str], address: str) -> Iterator[tuple[str, Counts]]:
         if not names:
@@ -191,7 +199,7 @@ def complete_part(path: Path, purpose: Purpose) -> Counts | None:
 def _parts(folder: Path) -> list[str]:
     """The Parquet files of a folder that are not hidden; none if there is no such folder."""
     found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(path.name for path in found if kind_of(path) == "Parquet" and path.name[0] not in "._")
+    return sorted(p.name for p in found if kind_of(p) == "Parquet" and p.name[0] not in "._" and p.is_file())
 
 
 @lru_cache(maxsize=2)

@@ -196,7 +196,7 @@ class Streaming:
         """The points are covered, if `outside` is "error", and token numbers are in the vocabulary."""
         a, x = self.approximation, batch.x
         if self.outside == "error":
-            a.require_covered(x, batch.where)
+            a.require_covered(x, lambda i: f"{batch.where(i)} of {self.source.name}")
         if a.vocabulary is not None:
             valid = ((x >= 0) & (x < a.vocabulary) & (x == np.rint(x))).all(axis=1)
             if not valid.all():
@@ -241,12 +241,15 @@ def _answers(approximation: Approximation) -> int:
 def _require_output(source: Path, output: Path, overwrite: bool) -> None:
     """The output can be written, and is of the kind of the input or an array of values."""
     if not output.name or (output.exists() and not output.is_file()):
-        raise InputError("a file to write", f"{str(output)!r} is none", "choose another name for the output")
+        raise InputError("a file to write", f"{output} is a folder", "choose another name for the output")
     if output.exists() and source.exists() and output.samefile(source):
         raise InputError("an output that is not the input", f"{output} is {source}", "choose another name")
     require_new(output, overwrite)
-    if not output.absolute().parent.is_dir():
-        raise InputError("a file to write", f"no folder {output.parent}", "make the folder first")
+    if not (parent := output.absolute().parent).is_dir():
+        found = f"{output.parent} is a file" if parent.exists() else f"no folder {output.parent}"
+        raise InputError(
+            "a file to write", found, "choose another place" if parent.exists() else "make the folder first"
+        )
     if kind_of(output) not in (kind_of(source), "NumPy"):
         asked = f"an output of the same kind as {source.name}, or .npy for the values alone"
         raise InputError(asked, output.name, f"call it {output.with_suffix(source.suffix).name}")

@@ -6,6 +6,7 @@ sweep → run or cluster (measurement, measures/) → store → result (fitted_r
 from pathlib import Path
 
 from ...common.checks import known_options, require_whole
+from ...common.errors import InputError
 from ...common.progress import Progress
 from ...training.recipe import LARGEST_COUNT
 from .result import Study
@@ -42,6 +43,8 @@ def study(
     chosen = sweep_of(sweep, full)
     if only is not None:
         require_whole("only", only, 0, LARGEST_COUNT)
+    if dask is not None and workers is not None:
+        raise InputError("`workers` here, or those of `dask`", "both", "leave one out")
     count = workers_of(workers)
     folder = Path(out if out is not None else f"study-{chosen.name}")
     require_no_other(folder, overwrite)
@@ -55,9 +58,17 @@ def study(
     if left:
         counter.report()
         found = cluster_outcomes(dask, left) if dask is not None else local_outcomes(left, min(count, len(left)))
-        for task, outcome in found:
-            store.write(task, outcome)
-            counter.add(outcome)
+        try:
+            for task, outcome in found:
+                store.write(task, outcome)
+                counter.add(outcome)
+        except InputError:  # no scheduler there: nothing is left behind
+            if not stored and not counter.done:
+                store.remove()
+            raise
+        except KeyboardInterrupt:
+            done = f"{counter.before + counter.done} of {counter.total} points"
+            raise KeyboardInterrupt(f"after {done}; run the same command again to resume") from None
     result = Study.of(chosen, store.outcomes(), folder)
     result.csv(folder / POINTS, overwrite=True)
     return result

@@ -8,7 +8,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,13 @@ class Store:
             row = (sweep.digest, sweep.name, len(sweep.tasks))
             db.execute("INSERT OR IGNORE INTO sweeps (digest, name, points) VALUES (?, ?, ?)", row)
         return store
+
+    def remove(self) -> None:
+        """Remove a store without points, and its folder if that is all there is."""
+        for path in self.path.parent.glob(f"{FILE}*"):
+            path.unlink()
+        with suppress(OSError):  # there is something else in it
+            self.path.parent.rmdir()
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:

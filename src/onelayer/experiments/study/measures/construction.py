@@ -119,7 +119,7 @@ def construct(point: Point) -> Result:
 
 @measure("size", **CONSTRUCT_AXES)
 def size(point: Point) -> Result:
-    """The same, and what is proved to be needed: units for this f in one variable, bits for its Lipschitz class.
+    """As construct, and what is proved to be needed: units for this f in one variable, bits for its Lipschitz class.
 
     `kind` and `count` are those of the layer's units, `least` the least number of that kind; `bits` are those of all parameters,
     `least_bits` what some f with the same Lipschitz constants needs.

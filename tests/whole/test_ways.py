@@ -1,0 +1,106 @@
+"""Weights made by hand that no construction makes: sums that cancel on the way, and numbers that underflow on the way."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer.common.budget import Budget
+from onelayer.deployment.attention.linear import LinearAttention
+from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.deployed import deployed_rounding
+from onelayer.proof.claim import Claim
+from onelayer.proof.decision import deployment_of, prove_by
+
+DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+
+
+def blank(dtype, **changes):
+    """A model of one number, without codes, whose weights are all 0."""
+    shape = {"d_model": 6, "heads": 1, "d_k": 1, "d_v": 1, "ffn_width": 1, "code": "none", "memory_tokens": 1} | changes
+    model = ol.SingleLayerTransformer(ol.LayerConfig(tokens=1, features_in=1, features_out=1, **shape), dtype=dtype)
+    with torch.no_grad():
+        for name, t in model.state_dict().items():
+            t.fill_(float(name == "scale"))
+    return model.eval().requires_grad_(False)
+
+
+def proved(model, target):
+    """The smallest bound of both engines, before anything that was observed can withdraw it."""
+    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(5.0)) for method in ("analytic", "bisect")]
+    return min((proof.bound for proof in found if proof is not None), default=math.inf)
+
+
+def test_tokens_of_a_head_that_go_different_ways():
+    """Two tokens cancel in every head, but only after the sums over all heads, each of which was rounded."""
+    H, large, larger = 256, 1 + 62 * 2.0**-23, 1 + 66 * 2.0**-23
+    model = blank(torch.float32, heads=H, d_v=2, memory_tokens=3, d_model=5)
+    model.W_E[0, 0], model.S[0, 1], model.S[1, 2] = 1.0, 1.0, 1.0
+    model.W_V[:, 1, 0], model.W_V[:, 2, 1] = 4 * large, -4 * larger
+    model.W_O[0::2, 3], model.W_O[1::2, 4] = 1.0, 1.0
+    model.W_R[[0, 3, 4], 0] = 1.0
+    left = Fraction(H * (large - larger))
+    x = torch.linspace(-0.5, 0.5, 64)
+    error = float((model(x[:, None, None])[:, 0, 0].double() - x.double() - float(left)).abs().max())
+    assert error > 1e-3
+    target = ol.Target(f"x1 - {-left.numerator}/{left.denominator}", [(-0.5, 0.5)])
+    assert proved(model, target) >= error
+
+
+@DTYPES
+def test_a_masked_token_whose_key_is_a_sum_that_cancels(dtype):
+    """Exactly the key is far below 0; added up from the left it is 0."""
+    big, below = (2.0**40, 200.0) if dtype == torch.float32 else (2.0**70, 1000.0)
+    model = blank(dtype, d_model=8)
+    model.W_E[0, 0], model.b_E[1], model.W_Q[0, 1, 0] = 1.0, 1.0, 1.0
+    model.S[0, 2:5] = torch.tensor([big, -below, -big])
+    model.W_K[0, 2:5, 0] = 1.0
+    model.S[0, 5], model.W_V[0, 5, 0], model.W_O[0, 6] = 1.0, 1.0, 1.0
+    model.W_R[[0, 6], 0] = 1.0
+    x = torch.linspace(-0.5, 0.5, 5, dtype=dtype)
+    error = float((model(x[:, None, None])[:, 0, 0] - x).abs().max())
+    assert error == pytest.approx(0.5)  # the token has half of the weight
+    assert proved(model, ol.Target("x1", [(-0.5, 0.5)])) >= error
+
+
+@DTYPES
+@pytest.mark.parametrize("kind", ["value", "score"])
+def test_an_embedding_that_underflows_and_is_made_large_again(kind, dtype):
+    tiny, up, more = (2.0**-149, 2.0**64, 2.0**85) if dtype == torch.float32 else (2.0**-1074, 2.0**64, 2.0**1010)
+    model = blank(dtype)
+    model.W_E[0, 0], model.W_O[0, 1], model.W_R[1, 0] = tiny, 1.0, 1.0
+    if kind == "value":
+        model.S[0, 3], model.b_E[2], model.W_Q[0, 2, 0] = 1.0, 1.0, 1.0
+        model.W_K[0, 3, 0] = -2000.0  # the head copies the value of the data token
+        model.W_V[0, 0, 0], model.W_O[0, 1] = up, more
+    else:
+        model.W_Q[0, 0, 0], model.S[0, 2], model.W_K[0, 2, 0] = up, more, 1.0
+        model.S[0, 3], model.W_V[0, 3, 0] = 1.0, 1.0
+    x = torch.linspace(-0.4, 0.4, 101, dtype=dtype)
+    wanted = x if kind == "value" else torch.sigmoid(x)
+    error = float((model(x[:, None, None])[:, 0, 0] - wanted).abs().max())
+    assert error > 0.09
+    assert proved(model, ol.Target("x1" if kind == "value" else "sigmoid(x1)", [(-0.4, 0.4)])) >= error
+
+
+@pytest.mark.parametrize("below", [0.0, 60.0, 82.0, 84.0])
+def test_factored_heads_with_small_exponentials_and_small_inputs(below):
+    """x·e^b underflows where e^b is small for all tokens of a head: its columns are scaled."""
+    H, edge = 4, 1e-6
+    model = blank(torch.float32, heads=H, d_model=5)
+    model.W_E[0, 0], model.b_E[1], model.S[0, 2] = 1.0, 1.0, 1.0
+    model.W_Q[:, 1, 0], model.W_K[:, 0, 0], model.W_K[:, 1:3, 0] = 1.0, 1.0, -below
+    model.W_V[:, 0, 0], model.W_O[:, 3], model.W_R[3, 0] = 1.0, 1.0, 1.0
+    reading = form_of_model(model, edge=edge)
+    factored = LinearAttention(reading.form, reading.frame)
+    assert len(factored.compiled[torch.float32].shared) == 1
+    x = torch.from_numpy(np.linspace(-edge, edge, 401).astype(np.float32))[:, None]
+    exact = (H * x.double() * torch.sigmoid(x.double()))[:, 0]
+    ends = torch.full((1,), edge, dtype=torch.float64)
+    how = deployment_of(reading, arithmetic_of(torch.float32))
+    bound = float(deployed_rounding(reading.form, -ends, ends, how).max())
+    assert float((factored(x)[:, 0].double() - exact).abs().max()) <= bound
