@@ -87,8 +87,13 @@ def test_nothing_refused_stands_under_green(visit):
     v = visit()
     v.built()
     green = v.page.evaluate(GREEN)
-    v.page.fill("#formula", "sin(x1")
-    assert v.page.evaluate("document.body.dataset.state") == "old"  # at once, before anything is asked
+    typed = """() => {
+        const field = document.getElementById("formula");
+        field.value = "sin(x1";
+        field.dispatchEvent(new Event("input", {bubbles: true}));
+        return document.body.dataset.state;
+    }"""
+    assert v.page.evaluate(typed) == "old"  # at once, before anything is asked
     v.page.wait_for_selector("body[data-state=refused]")
     assert v.page.evaluate(GREEN) != green
     assert v.text("#verdict") == "EARLIER LAYER"

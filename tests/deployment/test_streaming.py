@@ -211,6 +211,7 @@ def test_linear_attention_where_the_certificate_covers_it(waves, product):
     assert np.abs(fast(x, "clip") - waves(x, outside="clip")).max() <= 2 * rounding
 
 
+@pytest.mark.long
 def test_hinges_are_left_to_the_model():
     kinked = ol.build("abs(x1 - 0.5) + x1**2", [(0, 1)], 1e-2, method="solved", hinges=4)
     x = points(200, (0.0,), (1.0,))

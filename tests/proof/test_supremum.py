@@ -107,6 +107,7 @@ def test_a_certificate_has_both_ends():
     assert Certificate.from_json(c.as_json()) == c
 
 
+@pytest.mark.long
 def test_float32_is_about_the_real_function_of_the_weights():
     approx = ol.build("exp(x1)*x2", [(0, 1)] * 2, 1e-2, dtype="float32")
     c = approx.certificate

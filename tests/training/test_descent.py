@@ -131,6 +131,7 @@ def test_labels_numbers_and_sequences():
     assert np.abs(c(S) - np.flip(S, axis=1)).mean() < 0.5
 
 
+@pytest.mark.long
 def test_weights_of_samples_count():
     X = np.concatenate([np.linspace(0, 1, 100), np.linspace(0, 1, 100)])[:, None]
     Y = np.concatenate([np.zeros(100), np.ones(100)])

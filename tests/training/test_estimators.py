@@ -177,6 +177,7 @@ def test_pipeline_and_grid_search():
     assert search.best_score_ > 0.8
 
 
+@pytest.mark.long
 def test_classifier_says_labels_and_probabilities():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]

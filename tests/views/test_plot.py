@@ -86,6 +86,7 @@ def test_tokens_are_in_the_domain_and_edges_where_scores_agree():
     assert edge.level == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_trained_layer_has_mean_attention():
     approx = ol.train("x1*x2", [(0, 1)] * 2, heads=2, width=8, steps=20)
     found = head_map_of(approx)

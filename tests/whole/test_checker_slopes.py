@@ -245,6 +245,7 @@ def test_a_margin_that_leaves_no_slope_proves_nothing(tmp_path):
     assert "the values were proved" in found.reason
 
 
+@pytest.mark.long
 def test_slopes_of_a_trained_layer(tmp_path):
     config = plain_config(tokens=1, features_in=1, features_out=1, activation="gelu", readout="mean", output_tokens=0)
     target, model = ol.Target("x1", [(0, 1)]), random_model(config)

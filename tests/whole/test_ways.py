@@ -31,7 +31,7 @@ def blank(dtype, **changes):
 
 def proved(model, target):
     """The smallest bound of both engines, before anything that was observed can withdraw it."""
-    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(5.0)) for method in ("analytic", "bisect")]
+    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(1.0)) for method in ("analytic", "bisect")]
     return min((proof.bound for proof in found if proof is not None), default=math.inf)
 
 
