@@ -21,8 +21,9 @@ DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=st
 
 def blank(dtype, **changes):
     """A model of one number, without codes, whose weights are all 0."""
-    shape = {"d_model": 6, "heads": 1, "d_k": 1, "d_v": 1, "ffn_width": 1, "code": "none", "memory_tokens": 1} | changes
-    model = ol.SingleLayerTransformer(ol.LayerConfig(tokens=1, features_in=1, features_out=1, **shape), dtype=dtype)
+    shape = {"d_model": 6, "heads": 1, "d_k": 1, "d_v": 1, "ffn_width": 1, "code": "none", "memory_tokens": 1}
+    shape |= {"tokens": 1, "features_in": 1, "features_out": 1} | changes
+    model = ol.SingleLayerTransformer(ol.LayerConfig(**shape), dtype=dtype)
     with torch.no_grad():
         for name, t in model.state_dict().items():
             t.fill_(float(name == "scale"))
@@ -31,7 +32,7 @@ def blank(dtype, **changes):
 
 def proved(model, target):
     """The smallest bound of both engines, before anything that was observed can withdraw it."""
-    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(1.0)) for method in ("analytic", "bisect")]
+    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(0.4)) for method in ("analytic", "bisect")]
     return min((proof.bound for proof in found if proof is not None), default=math.inf)
 
 
@@ -104,3 +105,76 @@ def test_factored_heads_with_small_exponentials_and_small_inputs(below):
     how = deployment_of(reading, arithmetic_of(torch.float32))
     bound = float(deployed_rounding(reading.form, -ends, ends, how).max())
     assert float((factored(x)[:, 0].double() - exact).abs().max()) <= bound
+
+
+def test_a_constant_that_all_heads_are_added_up_with():
+    """One head adds 1 to the coordinate that 255 others add small numbers to; the bias takes it away afterwards."""
+    H, small = 256, 0.49 * 2.0**-22
+    model = blank(torch.float32, heads=H, d_model=8, memory_tokens=2)
+    model.W_E[0, 0], model.b_E[1], model.S[0, 2], model.S[1, 3] = 1.0, 1.0, 1.0, 1.0
+    model.W_Q[:, 1, 0], model.W_K[0, 2, 0], model.W_V[0, 2, 0] = 1.0, 2000.0, 1.0
+    model.W_K[1:, 0, 0], model.W_K[1:, 3, 0], model.W_V[1:, 1, 0] = 1.0, -2000.0, small
+    model.W_O[:, 4], model.W_R[4, 0], model.b_R[0] = 1.0, 1.0, -1.0
+    x, each = torch.linspace(-0.5, 0.5, 101), Fraction(float(model.W_V[1, 1, 0])) * (H - 1)
+    exact = float(each) * torch.sigmoid(x.double())
+    error = float((model(x[:, None, None])[:, 0, 0].double() - exact).abs().max())
+    assert error > 1e-5
+    assert proved(model, ol.Target(f"{each.numerator}/{each.denominator}*sigmoid(x1)", [(-0.5, 0.5)])) >= error
+
+
+@pytest.mark.parametrize("kind", ["value alone", "value", "key"])
+def test_constants_that_add_up_without_rounding_until_x_joins_them(kind):
+    model, C = blank(torch.float32, d_model=8), 2.0**20
+    model.W_E[0, 0], model.b_E[1:4], model.W_Q[0, 3, 0] = 1.0, 1.0, 1.0
+    model.S[0, 4], model.W_O[0, 5], model.W_R[5, 0] = 1.0, 1.0, 1.0
+    sums = model.W_K if kind == "key" else model.W_V
+    sums[0, :3, 0] = torch.tensor([1.0, C, 1 - C])
+    if kind == "key":
+        model.W_V[0, 3, 0] = 1.0
+    elif kind == "value alone":
+        model.W_K[0, 4, 0] = -2000.0
+    x = torch.linspace(-0.5, 0.5, 101)
+    formula = {"value alone": "1 + x1", "value": "(1 + x1)/2", "key": "sigmoid(1 + x1)"}[kind]
+    target = ol.Target(formula, [(-0.5, 0.5)])
+    error = np.abs(model(x[:, None, None])[:, 0, 0].double().numpy() - target(x.double().numpy()[:, None])[:, 0]).max()
+    assert error > 0.01
+    assert proved(model, target) >= error
+
+
+@DTYPES
+def test_a_unit_of_constants_that_goes_several_ways(dtype):
+    C = 2.0**30 if dtype == torch.float32 else 2.0**60
+    for numbers in ((C, 1.0, -C), (C, -C, 1.0)):
+        model = blank(dtype, d_model=8)
+        model.W_E[0, 0], model.W_R[0, 0], model.b_1[0], model.W_R[3:6, 0] = 1.0, 1.0, 1.0, 1.0
+        model.W_2[0, 3:6] = torch.tensor(numbers, dtype=dtype)
+        x = torch.linspace(-0.5, 0.5, 11, dtype=dtype)
+        for plus in (0, 1):
+            error = float((model(x[:, None, None])[:, 0, 0] - x - plus).abs().max())
+            assert proved(model, ol.Target(f"x1 + {plus}", [(-0.5, 0.5)])) >= error
+
+
+def test_a_unit_that_only_rounding_opens():
+    """The weights of very many equal tokens do not quite sum up to 1, and the unit behind opens at that."""
+    tokens = 139_284
+    model = blank(torch.float32, d_model=4, memory_tokens=tokens, residual=False)
+    model.W_E[0, 0], model.b_E[1], model.S[:, 2], model.W_Q[0, 1, 0] = 1.0, 1.0, 1.0, 1.0
+    model.W_V[0, 1:3, 0], model.W_O[0, 3] = 1.0, 1.0
+    model.W_1[3, 0], model.b_1[0], model.W_2[0, 3], model.W_R[3, 0] = 1.0, -(1 + 2.1e-4), 2.0**14, 1.0
+    assert form_of_model(model) is None
+
+
+@pytest.mark.parametrize("constant", [2.0**-5, 2.0**-3])
+def test_a_constant_in_the_lane_of_a_composed_layer(constant):
+    """abs(σ(x1) + σ(x2) − 1) of the sum that the stream holds, and a head that adds a constant to it."""
+    model = blank(torch.float64, heads=3, d_model=8, memory_tokens=2, residual=False, ffn_width=2, features_in=2)
+    model.W_E[0, 1], model.W_E[1, 5], model.b_E[2], model.S[0, 3], model.S[1, 4] = 1.0, 1.0, 1.0, 1.0, 1.0
+    model.W_Q[:, 2, 0], model.W_K[0, 1, 0], model.W_K[1, 5, 0], model.W_K[:2, 4, 0] = 1.0, 1.0, 1.0, -4000.0
+    model.W_V[:2, 2, 0], model.W_K[2, 4, 0], model.W_V[2, 4, 0], model.W_O[:, 0] = 1.0, 4000.0, constant, 1.0
+    model.W_1[0, :2], model.b_1[:], model.W_2[:, 0] = 1.0, torch.tensor([-1.0, 1.0]), torch.tensor([2.0, -1.0])
+    model.W_R[0, 0], model.b_R[0] = 1.0, 2.0
+    x = 4 * torch.rand(2000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 2
+    wanted = (torch.sigmoid(x).sum(dim=1) - 1).abs()
+    error = float((model(x[:, None])[:, 0, 0] - wanted).abs().max())
+    assert error > constant / 2
+    assert proved(model, ol.Target("abs(sigmoid(x1) + sigmoid(x2) - 1)", [(-2, 2)] * 2)) >= error

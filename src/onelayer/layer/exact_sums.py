@@ -13,7 +13,7 @@ from ..common.outward import UP, U
 from ..model.config import LayerConfig
 from .arithmetic import Arithmetic
 
-ROUNDED = 1e-4  # share of all terms of a unit, far more than rounding can change in either arithmetic
+ROUNDED = 1e-4  # share of all terms of a unit, more than rounding changes in layers that are not very large
 SMALLEST = 2.0**-1022  # below this a product may be rounded more than once; nothing we read is that small
 
 
@@ -115,6 +115,7 @@ class Stream:
     constant: np.ndarray  # [model]
     linear: np.ndarray  # [coordinate, model]
     sizes: np.ndarray  # [model]: sum of the absolute values of all terms, on the box
+    gathered: np.ndarray  # [model]: those of them that are constants of heads, which all heads are added up with
     terms: np.ndarray  # [model]: how many constants and slopes are added up
     error: np.ndarray  # [model], on the box
 
@@ -128,7 +129,7 @@ class Stream:
             linear[row * f : (row + 1) * f] = slopes
         terms = (kept != 0).astype(np.int64) + (linear != 0).sum(axis=0)
         sizes = np.abs(kept) + np.abs(linear).sum(axis=0) * edge
-        return Stream(kept, linear, sizes, terms, np.zeros(c.d_model))
+        return Stream(kept, linear, sizes, np.zeros(c.d_model), terms, np.zeros(c.d_model))
 
     def with_heads(
         self,
@@ -144,10 +145,11 @@ class Stream:
     ) -> "Stream":
         """With the heads that attend to one token: its value, affine in x̂."""
         constant, linear, sizes = self.constant.copy(), self.linear.copy(), self.sizes.copy()
-        terms, error = self.terms.copy(), self.error.copy()
+        gathered, terms, error = self.gathered.copy(), self.terms.copy(), self.error.copy()
         for h in np.flatnonzero(alone).tolist():
             t = int(token[h])
             constant += values[h, t]
+            gathered += np.abs(values[h, t])
             sizes += np.abs(values[h, t])
             terms += values[h, t] != 0
             error += values_error[h, t]
@@ -158,7 +160,9 @@ class Stream:
                 error += moves_error[h].sum(axis=0) * edge
         inexact = terms > (constant != 0).astype(np.int64) + (linear != 0).sum(axis=0)
         error = error + np.where(inexact, terms * U * sizes * UP, 0.0)
-        return replace(self, constant=constant, linear=linear, sizes=sizes, terms=terms, error=error * UP)
+        return replace(
+            self, constant=constant, linear=linear, sizes=sizes, gathered=gathered, terms=terms, error=error * UP
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,13 @@ class Passed:
 
 
 def feed_forward(
-    w: dict[str, np.ndarray], c: LayerConfig, stream: Stream, moving: np.ndarray, bound: np.ndarray, edge: float
+    w: dict[str, np.ndarray],
+    c: LayerConfig,
+    stream: Stream,
+    moving: np.ndarray,
+    bound: np.ndarray,
+    edge: float,
+    u: float,
 ) -> Passed | None:
     """The FFN on a stream whose heads move the coordinates `moving` by at most `bound`; None if it is not piecewise linear."""
     W_1, b_1, W_2, b_2, W_R, b_R = (w[name] for name in ("W_1", "b_1", "W_2", "b_2", "W_R", "b_R"))
@@ -186,7 +196,8 @@ def feed_forward(
     size = bound + np.abs(stream.linear).sum(axis=0) * edge + stream.error
     middle = stream.constant @ W_1 + b_1
     around = size @ np.abs(W_1)
-    around = (around + ROUNDED * (around + stream.sizes @ np.abs(W_1) + np.abs(b_1))) * UP
+    rounded = max(ROUNDED, 4 * (c.all_tokens + c.heads * c.d_v + c.d_model + 16) * u)
+    around = (around + rounded * (around + stream.sizes @ np.abs(W_1) + np.abs(b_1))) * UP
     carried = moving | (stream.linear != 0).any(axis=0)
     plain = np.array([powers_of_two(column) for column in W_1[carried].T], dtype=bool)
     linear = matters & (middle > around) & plain
@@ -203,8 +214,13 @@ def feed_forward(
     hinges = sorted(partner.values())
     units = np.flatnonzero(linear)
     inner, outer = W_1[:, units], W_2[units] @ W_R
-    ways = (inner != 0).astype(np.int64) @ ((W_2[units] != 0).astype(np.int64) @ (W_R != 0).astype(np.int64))
+    outer_ways = (W_2[units] != 0).astype(np.int64) @ (W_R != 0).astype(np.int64)
+    if (outer_ways > 1).any() or (np.abs(outer[outer_ways > 0]) < SMALLEST).any():
+        return None  # what cancels there is rounded all the same
+    ways = (inner != 0).astype(np.int64) @ outer_ways
     matrix = inner @ outer
+    if (np.abs(matrix[carried]) < SMALLEST)[ways[carried] == 1].any():
+        return None
     if c.residual:
         matrix = matrix + W_R
         ways = ways + (W_R != 0)
@@ -237,6 +253,7 @@ def feed_forward(
     passed = np.where(count > 1, sizes, 0.0)
     several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
     constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
+    constants = constants + np.where(count > 1, np.where(several, 0.0, stream.gathered) @ np.abs(matrix), 0.0) * UP
     twice = ((stream.linear != 0).astype(np.int64) @ (matrix != 0).astype(np.int64) > 1).any(axis=0)
     meeting_slopes = np.where(twice, stream.sizes @ np.abs(matrix), 0.0)  # one x̂ along several coordinates may cancel
     error, constants = error + (c.d_model + 4) * U * meeting_slopes, constants + meeting_slopes * UP

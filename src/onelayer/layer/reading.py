@@ -137,6 +137,7 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
         return None
     k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic, significant)  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
+    _count_beside_slopes(k0_ways, k0_exact, constants[:n], w["W_K"], k1)
     root, W_K = math.sqrt(c.d_k), np.abs(w["W_K"])
     k0_size, k1_size = np.abs(constants) @ W_K, np.abs(slopes) @ W_K  # of all their terms, which may cancel
     of_constants, of_slopes = (k0, k0_ways, k0_exact, k0_size), (k1, k1_ways, k1_exact, k1_size)
@@ -184,6 +185,16 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     return _Heads(biases, keys, kept, lost, off, exact, 2 * float(swing.max(initial=0)) / edge * UP)
 
 
+def _count_beside_slopes(
+    ways: np.ndarray, exact: np.ndarray, constants: np.ndarray, W: np.ndarray, moving: np.ndarray
+) -> None:
+    """Constants of data tokens that are added up without rounding: not so where the same sum holds x̂. In place."""
+    n = len(constants)
+    each = (constants != 0).astype(np.int64) @ (W != 0).astype(np.int64)  # [head, data token, width]
+    ways[:, :n] = np.where((moving != 0).any(axis=1)[:, None], each, ways[:, :n])
+    exact[:, :n] &= ways[:, :n] <= 1
+
+
 def _score_underflow(
     w: Weights,
     q0: np.ndarray,
@@ -212,6 +223,7 @@ def _outputs_at(
     arithmetic = arithmetic_of(model.W_E.dtype)
     v0, v0_ways, v0_exact = summed(constants, w["W_V"], arithmetic)  # [head, token, width]
     v1, v1_ways, v1_exact = summed(slopes, w["W_V"])  # [head, feature, width]
+    _count_beside_slopes(v0_ways, v0_exact, constants[:n], w["W_V"], v1)
     W_O = w["W_O"].reshape(H, c.d_v, c.d_model)
     values, values_error, fine_0 = product(v0, v0_ways, v0_exact, W_O)  # [head, token, model]
     moves, moves_error, fine_1 = product(v1, v1_ways, v1_exact, W_O)  # [head, feature, model]
@@ -230,7 +242,7 @@ def _outputs_at(
     reach[:, :n] += np.abs(moves).sum(axis=1)[:, None] * edge
     reach *= heads.kept[..., None] * UP
     bound = reach[many].max(axis=1).sum(axis=0) if many.any() else np.zeros(c.d_model)
-    passed = feed_forward(w, c, stream, moving, bound, edge)
+    passed = feed_forward(w, c, stream, moving, bound, edge, arithmetic.u)
     if passed is None:
         return None
     A = passed.matrix

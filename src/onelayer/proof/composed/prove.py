@@ -77,7 +77,7 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
     """The proof, or None if the lanes of the model are not inner functions of the formula."""
     target = claim.target
     lanes = matched(reading, network, target)
-    if lanes is None or target.formula is None or len(reading.hinges):
+    if lanes is None or target.formula is None or len(reading.hinges) or bool(reading.form.bias.any()):
         return None
     constants, found = [lane for lane in lanes if lane.index < 0], list[Proved]()
     for lane in (lane for lane in lanes if lane.index >= 0):
@@ -168,7 +168,7 @@ def _evidence(proofs: list[Proof], rounding: float) -> Evidence:
 
 
 def _lane_form(form: Form, lane: Lane) -> Form:
-    """A as a form: one output, shifted, with the heads that contribute to it."""
+    """A as a form: one output, shifted, with the heads that contribute to it. The stream itself holds no constant."""
     blocks, at = list[Block](), slice(lane.index, lane.index + 1)
     for b in form.blocks:
         used = (b.values[..., at] != 0).any(dim=(1, 2)) | (b.slopes[..., at] != 0).any(dim=(1, 2, 3))
