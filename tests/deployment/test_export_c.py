@@ -68,12 +68,12 @@ def test_sines_hold_in_c(dtype, tolerance, claim, tmp_path):
     for flags in (("-O2",), FUSED):
         y = answers(path, x, flags)[:, 0]
         assert y.shape == (len(x),)
-        assert np.abs(y - np.sin(x.astype(np.float64)).sum(axis=1)).max() <= claim
+        assert np.abs(y - np.sin(x.astype(np.float64)).sum(axis=1)).max() <= found.in_all <= claim
         assert np.abs(y - approximation(x)).max() <= found.bound < claim / 5
         x = x[:10_000]
-    proved = approximation.certificate.bound + found.bound
-    assert f"an error of at most {at_most(proved)} on the domain" in path.read_text()
-    assert float(at_most(proved)) >= proved
+    assert found.in_all <= (approximation.certificate.bound + found.bound) * (1 + 1e-9)
+    assert f"an error of at most {at_most(found.in_all)} on the domain" in path.read_text()
+    assert float(at_most(found.in_all)) >= found.in_all
 
 
 @compiled
