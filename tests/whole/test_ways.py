@@ -178,3 +178,22 @@ def test_a_constant_in_the_lane_of_a_composed_layer(constant):
     error = float((model(x[:, None])[:, 0, 0] - wanted).abs().max())
     assert error > constant / 2
     assert proved(model, ol.Target("abs(sigmoid(x1) + sigmoid(x2) - 1)", [(-2, 2)] * 2)) >= error
+
+
+@DTYPES
+def test_what_cancels_to_0_in_the_stream_and_again_on_its_ways_out(dtype):
+    """Two coordinates hold 0 exactly, and something else as computed; each reaches the output with both signs."""
+    u, big = (2.0**-24, 2.0**60) if dtype == torch.float32 else (2.0**-53, 2.0**120)
+    model = blank(dtype, heads=8, d_model=7, ffn_width=4)
+    model.W_E[0, 0], model.b_E[1], model.S[0, 2], model.W_Q[:, 1, 0], model.W_K[:, 2, 0] = 1.0, 1.0, 1.0, 1.0, 2000.0
+    for i, (at, C) in enumerate(((3, big), (4, big * u))):
+        model.b_E[at] = C
+        model.W_V[4 * i : 4 * i + 4, 2, 0] = torch.tensor([-C, -1.25 * C * u, -1.25 * C * u, 2.5 * C * u], dtype=dtype)
+        model.W_O[4 * i : 4 * i + 4, at] = 1.0
+        model.W_1[at, 2 * i : 2 * i + 2] = torch.tensor([1.0, -1.0], dtype=dtype)
+        model.W_2[2 * i : 2 * i + 2, at + 2] = torch.tensor([-1.0, 1.0], dtype=dtype)
+    model.W_R[0, 0], model.W_R[3:7, 0] = 1.0, 1.0
+    x = torch.linspace(-0.5, 0.5, 11, dtype=dtype)
+    error = float((model(x[:, None, None])[:, 0, 0] - x).abs().max())
+    assert error > 1000
+    assert proved(model, ol.Target("x1", [(-0.5, 0.5)])) >= error

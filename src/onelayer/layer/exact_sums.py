@@ -244,7 +244,8 @@ def feed_forward(
         count = count + (stream.constant != 0) @ (W_R != 0).astype(np.int64)
     constant = np.sum(constants, axis=0)
     rounded = (count > 1) | (not powers_of_two(inner[stream.constant != 0])) | (sizes < SMALLEST)
-    error = stream.error @ np.abs(matrix) + np.where(rounded & (sizes > 0), (count + 4) * U * sizes + SMALLEST, 0.0)
+    every_way = np.abs(inner) @ np.abs(outer) + (np.abs(W_R) if c.residual else 0.0)  # which may cancel in the matrix
+    error = stream.error @ every_way + np.where(rounded & (sizes > 0), (count + 4) * U * sizes + SMALLEST, 0.0)
     found = _hinges(W_1[:, hinges], b_1[hinges], W_2[hinges] @ W_R, stream, moving)
     if found is None or ((W_2[hinges] != 0).astype(np.int64) @ (W_R != 0).astype(np.int64) > 1).any():
         return None
@@ -252,10 +253,10 @@ def feed_forward(
     steps = int(count.max(initial=0)) + len(hinges) + meeting - 1
     passed = np.where(count > 1, sizes, 0.0)
     several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
-    constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
-    constants = constants + np.where(count > 1, np.where(several, 0.0, stream.gathered) @ np.abs(matrix), 0.0) * UP
+    constants = np.where(several, stream.sizes, 0.0) @ every_way * UP
+    constants = constants + np.where(count > 1, np.where(several, 0.0, stream.gathered) @ every_way, 0.0) * UP
     twice = ((stream.linear != 0).astype(np.int64) @ (matrix != 0).astype(np.int64) > 1).any(axis=0)
-    meeting_slopes = np.where(twice, stream.sizes @ np.abs(matrix), 0.0)  # one x̂ along several coordinates may cancel
+    meeting_slopes = np.where(twice, stream.sizes @ every_way, 0.0)  # one x̂ along several coordinates may cancel
     error, constants = error + (c.d_model + 4) * U * meeting_slopes, constants + meeting_slopes * UP
     return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, constants, *found, steps)
 
