@@ -410,8 +410,8 @@ class Approximation:
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if unchanged else "none proved"),
             (
-                "observed error",
-                f"{c.observed_text} at {c.observed_points:,} {where}" + ("" if unchanged else ", before"),
+                "observed error" if unchanged else "observed before",
+                f"{c.observed_text} at {c.observed_points:,} {where}",
             ),
             *(c.beside if unchanged else []),
             ("units", f"{self.units:,}"),

@@ -245,3 +245,12 @@ def test_gates_have_bfloat16_weights_but_no_int8(tmp_path):
     assert worst(approx, 5_000, 4) <= approx.certificate.bound
     with pytest.raises(InputError, match="memory tokens"):
         ol.build("x1", [(0, 1)], 0.1, construction="gates", weights="int8")
+
+
+def test_a_changed_model_of_another_format_is_told_what_it_was(as_user):
+    approx = ol.build("x1**2", [(0, 1)], 1e-2, weights="int8")
+    approx.model.bfloat16()
+    for ask in (approx, approx.explain):
+        with pytest.raises(ol.InputError, match="its numbers are int8, its arithmetic is float32"):
+            ask([0.5])
+    assert "observed before" in str(approx)

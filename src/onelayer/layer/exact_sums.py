@@ -196,8 +196,8 @@ def feed_forward(
     size = bound + np.abs(stream.linear).sum(axis=0) * edge + stream.error
     middle = stream.constant @ W_1 + b_1
     around = size @ np.abs(W_1)
-    rounded = max(ROUNDED, 4 * (c.all_tokens + c.heads * c.d_v + c.d_model + 16) * u)
-    around = (around + rounded * (around + stream.sizes @ np.abs(W_1) + np.abs(b_1))) * UP
+    share = max(ROUNDED, 4 * (c.all_tokens + c.heads * c.d_v + c.d_model + 16) * u)
+    around = (around + share * (around + stream.sizes @ np.abs(W_1) + np.abs(b_1))) * UP
     carried = moving | (stream.linear != 0).any(axis=0)
     plain = np.array([powers_of_two(column) for column in W_1[carried].T], dtype=bool)
     linear = matters & (middle > around) & plain
