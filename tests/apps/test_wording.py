@@ -167,3 +167,16 @@ def test_notes_speak_of_options(capsys, tmp_path, monkeypatch, as_user):
     printed = capsys.readouterr().out
     assert "declare --lipschitz" in printed
     assert "`lipschitz`" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["study", "--list", "extra"], "asked: --list alone; found: extra; change: leave it out"),
+        (["study", "--axis", "target"], "--axis tolerance=0.1,0.01"),
+        (["eval", "no-folder", "--input", "", "--output", "x"], "asked: a path for --input; found: ''"),
+    ],
+)
+def test_refusals_that_misled(words, told, capsys, as_user):
+    assert main(words) == 2
+    assert told in capsys.readouterr().err
