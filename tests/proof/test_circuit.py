@@ -147,12 +147,12 @@ def test_a_head_behind_a_unit_has_the_effect_of_the_layer_not_of_what_it_writes(
 
 
 def test_bounds_that_forget_the_units_are_caught(monkeypatch):
-    """The check can fail: without the units that see the head, the bound would be 0."""
+    """The check can fail: without the units that see the head, the bound would be 0, below what is proved at a point."""
     monkeypatch.setattr(Paths, "bent_by", lambda self, head, ignorable: (np.zeros(0, int), 0.0))
     monkeypatch.setattr(Paths, "most", lambda self, node: math.inf)
     layer = AblatedLayer(one_head(0.5), domain_of([(-1, 1)]))
     found = layer.effect(Node("head", 0), 0.01, Budget(60.0))
-    assert found.upper < seen(layer, Node("head", 0), 1000)
+    assert found.upper == math.inf  # withdrawn
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -1,6 +1,5 @@
 """Weights made by hand that no construction makes: sums that cancel on the way, and numbers that underflow on the way."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,32 +7,14 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.common.budget import Budget
+from made_by_hand import blank, proved
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
-from onelayer.proof.claim import Claim
-from onelayer.proof.decision import deployment_of, prove_by
+from onelayer.proof.decision import deployment_of
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-
-
-def blank(dtype, **changes):
-    """A model of one number, without codes, whose weights are all 0."""
-    shape = {"d_model": 6, "heads": 1, "d_k": 1, "d_v": 1, "ffn_width": 1, "code": "none", "memory_tokens": 1}
-    shape |= {"tokens": 1, "features_in": 1, "features_out": 1} | changes
-    model = ol.SingleLayerTransformer(ol.LayerConfig(**shape), dtype=dtype)
-    with torch.no_grad():
-        for name, t in model.state_dict().items():
-            t.fill_(float(name == "scale"))
-    return model.eval().requires_grad_(False)
-
-
-def proved(model, target):
-    """The smallest bound of both engines, before anything that was observed can withdraw it."""
-    found = [prove_by(method, model, Claim(target, 0.5), 0.0, Budget(0.4)) for method in ("analytic", "bisect")]
-    return min((proof.bound for proof in found if proof is not None), default=math.inf)
 
 
 def test_tokens_of_a_head_that_go_different_ways():

@@ -1,5 +1,6 @@
 """Calls on an existing Dask scheduler: when a worker dies, the scheduler gives its calls to another, and nothing is lost."""
 
+import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,13 +35,16 @@ def cluster_results(
         raise InputError(
             "the package Dask, to use a cluster", "not installed", "pip install 'onelayer[cluster]'"
         ) from None
+    found = None
     try:
         with quiet():
             client = Client(address, timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError, TimeoutError) as error:
         found = " ".join(str(error).split())
+    if found is not None:
+        gc.collect()  # the failed client closes itself now: later it might wait for a lock that its own thread holds
         change = "start one there" if "://" in address else "write tcp://HOST:PORT"
-        raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", change) from None
+        raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", change)
     with quiet(), client:
         once = {"retries": RETRIES, "pure": False}
         common = [client.submit(_itself, value, **once) for value in shared]

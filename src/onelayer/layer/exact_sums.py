@@ -108,6 +108,15 @@ def underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.n
     return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)
 
 
+def every_way(w: dict[str, np.ndarray], c: LayerConfig, off: np.ndarray) -> np.ndarray:
+    """Per output: what numbers of size `off` in the stream [model] can do, through all units, silent ones and hinges included.
+
+    A ReLU moves at most as much as its argument, whatever that is.
+    """
+    moved = (off @ np.abs(w["W_1"])) @ np.abs(w["W_2"]) + (off if c.residual else 0.0)
+    return np.asarray(moved @ np.abs(w["W_R"]) * UP)
+
+
 @dataclass(frozen=True)
 class Stream:
     """The affine part of a row's stream after attention, constant + x̂·linear, and what is uncertain about it."""

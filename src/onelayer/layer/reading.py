@@ -37,9 +37,10 @@ from ..model.transformer import SingleLayerTransformer
 from .arithmetic import FLOAT64, arithmetic_of
 from .assemble import Frame
 from .equivalent import softmax_equivalent
-from .exact_sums import Stream, feed_forward, meets_itself, powers_of_two, product, summed, underflow
+from .exact_sums import Stream, every_way, feed_forward, meets_itself, powers_of_two, product, summed, underflow
 from .form import Block, Form
 from .heads import EDGE, Hinges
+from .number_range import out_of_range
 
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
 MOST_OFF = 0.1  # of a score, by underflow: more is not read
@@ -89,7 +90,7 @@ def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,),
         return None
     model, c = same.model, same.model.config
     w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
-    if not all(np.isfinite(t).all() for t in w.values()) or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
+    if out_of_range(model, edge) is not None or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
         return None
     if not (w["scale"] > 0).all():  # boxes in x̂ would be reversed
         return None
@@ -163,7 +164,7 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     for t in range(n):
         keys[:, t, t * f : (t + 1) * f] += own[:, 0]
         ways[:, t, t * f : (t + 1) * f] += own_ways[:, 0]
-        swing[:, t] += own_size[:, 0].sum(axis=1) * edge + square_size.sum(axis=(1, 2)) * edge**2
+        swing[:, t] += own_size[:, 0].sum(axis=1) * edge + square_size.sum(axis=(1, 2)) * edge * edge
     if of_data:
         keys[:, :, row * f : (row + 1) * f] += of_row.swapaxes(1, 2)
         ways[:, :, row * f : (row + 1) * f] += of_row_ways.swapaxes(1, 2)
@@ -242,7 +243,16 @@ def _outputs_at(
     reach[:, :n] += np.abs(moves).sum(axis=1)[:, None] * edge
     reach *= heads.kept[..., None] * UP
     bound = reach[many].max(axis=1).sum(axis=0) if many.any() else np.zeros(c.d_model)
-    passed = feed_forward(w, c, stream, moving, bound, edge, arithmetic.u)
+    smallest = arithmetic.smallest
+    flushed = (
+        c.all_tokens * smallest * underflowing
+    )  # a weight below the smallest normal number may be anything below it
+    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
+        axis=1
+    ) * edge
+    everything = (everything[:, None] @ np.abs(W_O))[:, 0]  # [head, model]: values of masked tokens, too
+    lost = ((heads.lost + flushed + np.expm1(4 * heads.off))[:, None] * 2 * everything * UP).sum(axis=0)  # [model]
+    passed = feed_forward(w, c, stream, moving, bound + lost, edge, arithmetic.u)
     if passed is None:
         return None
     A = passed.matrix
@@ -252,16 +262,8 @@ def _outputs_at(
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []
-    smallest, W_V = arithmetic.smallest, np.abs(w["W_V"])
-    error = passed.error + underflow(w, c, smallest)
-    everything = (np.abs(constants) @ W_V).max(axis=1) + (np.abs(slopes) @ W_V).sum(axis=1) * edge
-    everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
-    flushed = (
-        c.all_tokens * smallest * underflowing
-    )  # a weight below the smallest normal number may be anything below it
-    error += ((heads.lost + flushed + np.expm1(4 * heads.off))[:, None] * 2 * everything * UP).sum(axis=0)
-    error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
-    error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
+    lost = lost + (values_error.max(axis=1) + moves_error.sum(axis=1) * edge)[used].sum(axis=0) * UP
+    error = passed.error + underflow(w, c, smallest) + every_way(w, c, lost)
     for width in np.unique(widths).tolist():
         mine = np.flatnonzero(used)[widths == width]
         order = np.argsort(~heads.kept[mine], axis=1, kind="stable")[:, :width]

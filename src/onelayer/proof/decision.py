@@ -19,6 +19,7 @@ from ..formula.rewriting import parted
 from ..formula.tree import Call, Tree, Where, children
 from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.composed_reading import network_of
+from ..layer.number_range import out_of_range
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
@@ -85,6 +86,8 @@ def decide(
     best = unless_contradicted(best)
     if math.isfinite(best.bound):
         best = replace(best, assumptions=(*best.assumptions, *target.caveats))
+    elif (reason := out_of_range(model, edge_of(model, target))) is not None:
+        best = replace(best, assumptions=(*best.assumptions, f"nothing is proved: {reason}"))
     if claim.slope_tolerance is not None:
         slopes = prove_slopes(model, claim, edge_of(model, target), budget)
         boxes = (*(best.evidence.worst_boxes or ()), *slopes.worst)
@@ -150,6 +153,8 @@ def prove_by(
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
     target, arithmetic = claim.target, arithmetic_of_model(model)
     wide = edge_of(model, target)
+    if out_of_range(model, wide) is not None:
+        return None
     if method == "bisect":
         safe = cannot_overflow(model, wide, arithmetic)
         proof = prove_ramps(model, claim, wide, budget) if safe else None
@@ -214,8 +219,8 @@ def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arit
     c = model.config
     e = edge * w["W_E"].sum(dim=0) + w["b_E"] + (w["P"].amax(dim=0) if "P" in w else 0.0)
     e = torch.maximum(e, w["S"].amax(dim=0)) if c.special_tokens else e
-    q, k, v = (torch.einsum("m,hmw->hw", e, w[f"W_{name}"]) for name in "QKV")
-    a = v.flatten() @ w["W_O"]
+    q, k, v = (torch.einsum("m,hmw->hw", e, w[f"W_{name}"]) + w.get(f"b_{name}", 0.0) for name in "QKV")
+    a = v.flatten() @ w["W_O"] + w.get("b_O", 0.0)
     h = a + e if c.residual else a
     u = h @ w["W_1"] + w["b_1"]
     f = u @ w["W_2"] + w["b_2"] + h

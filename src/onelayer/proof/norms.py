@@ -49,7 +49,7 @@ def norm_of(
             apart = tiles.apart(found.accuracy)
             worst = np.flatnonzero((apart > 0) & (apart >= SHARE_OF_WORST * apart.max()) & tiles.cut.divisible)
             if found.reached or budget.over(boxes) or not len(worst):
-                return found
+                return found.unless_contradicted()
             if progress:
                 progress("integrating" if p == 2 else "certifying", min(1.0, budget.elapsed / budget.seconds))
             worst = worst[np.argsort(-apart[worst])[: search.at_once]]
@@ -90,7 +90,7 @@ class _Tiles:
             highs.append(np.fmin(high + off, size) * UP_FEW if p == 2 else size)
             behind = np.maximum(behind, smear(g))
         least, most = _bounds(weight, space)
-        mean = (lambda t: np.sqrt(np.mean(np.square(t), axis=0))) if p == 2 else (lambda t: np.max(t, axis=0))
+        mean = _root_mean if p == 2 else lambda t: np.max(t, axis=0)
         with np.errstate(all="ignore"):
             low, high = mean(lows) / most / UP, mean(highs) / least * UP
         share = np.prod((upper - lower) / search.target.domain.sides, axis=1)
@@ -107,7 +107,10 @@ class _Tiles:
         return self._whole(self.cut.bound) * UP
 
     def _whole(self, ends: np.ndarray) -> float:
-        return math.sqrt(float(self.share @ np.square(ends))) if self.p == 2 else float(ends.max())
+        most = float(ends.max())
+        if self.p != 2 or not 0.0 < most < math.inf:
+            return most
+        return most * math.sqrt(float(self.share @ np.square(ends / most)))  # squares of numbers up to 1 may vanish
 
     def apart(self, accuracy: float) -> np.ndarray:
         """What each tile adds to the distance of the two ends."""
@@ -115,7 +118,8 @@ class _Tiles:
         if self.p != 2:
             return np.where(high / (1 + accuracy) > self.low.max(), high, 0.0)
         with np.errstate(all="ignore"):
-            return self.share * np.where(np.isfinite(high), high**2 - self.low**2, np.inf)
+            most = high.max()
+            return self.share * np.where(np.isfinite(high), (high / most) ** 2 - (self.low / most) ** 2, np.inf)
 
     def without(self, rows: np.ndarray) -> "_Tiles":
         kept = np.delete(np.arange(len(self.low)), rows)
@@ -126,17 +130,26 @@ class _Tiles:
         return _Tiles(self.p, self.cut.with_more(other.cut), low, share)
 
 
+def _root_mean(sizes: list[np.ndarray]) -> np.ndarray:
+    """The root mean square over the outputs, relative to the largest, whose square cannot vanish."""
+    most = np.max(sizes, axis=0)
+    unit = np.where((most > 0) & np.isfinite(most), most, 1.0)
+    return np.asarray(unit * np.sqrt(np.mean(np.square(sizes / unit), axis=0)))
+
+
 def root_mean_square(g: Taylor) -> tuple[np.ndarray, np.ndarray]:
     """[box]: both ends of the root mean square of g over every box; 0 and ∞ where nothing is known."""
     flat, space = g.flat(), g.space
     c, K = flat.c, len(flat.c)
     with np.errstate(all="ignore"):
+        whole = np.abs(c).sum(axis=0)
+        unit = np.where((whole > 0) & np.isfinite(whole), np.exp2(np.frexp(whole)[1] - 1.0), 1.0)
+        c, size = c / unit, whole / unit  # at most 2: what vanishes in a square is below TINY
         square = np.einsum("kb,kl,lb->b", c, _moments(space.dimension), c)
-        size = np.abs(c).sum(axis=0)
         filled = np.prod((space.upper - space.lower) / (2 * space.half), axis=1) / UP_FEW  # ρ, from below
         off = ((1 - filled) + 2 * (K * K + 4) * U) * size**2 * UP_FEW + TINY
-        low = np.sqrt(np.maximum(square - off, 0.0)) / UP_FEW - flat.r * UP_FEW
-        high = np.sqrt(np.maximum(square, 0.0) + off) * UP_FEW + flat.r * UP_FEW
+        low = np.sqrt(np.maximum(square - off, 0.0)) * unit / UP_FEW - flat.r * UP_FEW - TINY
+        high = np.sqrt(np.maximum(square, 0.0) + off) * unit * UP_FEW + flat.r * UP_FEW + TINY
     good = np.isfinite(low) & np.isfinite(high)
     return np.where(good, np.maximum(low, 0.0), 0.0), np.where(good, high, np.inf)
 

@@ -20,6 +20,7 @@ from ..common.outward import UP_FEW
 from ..formula.one_sided import one_sided
 from ..formula.tree import Where, postorder
 from ..layer.form import Form
+from ..layer.number_range import out_of_range
 from ..layer.reading import Reading, form_of_model
 from ..layer.slope_form import slope_form
 from ..model.transformer import SingleLayerTransformer
@@ -85,7 +86,7 @@ def prove_slopes(
     about = replace(claim, target=slopes, tolerance=claim.slope_tolerance, slope_tolerance=None)
     reading = form_of_model(model, claim.places, edge)
     if reading is None or len(reading.hinges) or has_jumps(slopes):
-        return SlopeProof(replace(found, bound=_by_bisection(model, about, largest, budget)))
+        return SlopeProof(replace(found, bound=_by_bisection(model, about, edge, largest, budget)))
     form, error = slopes_of_reading(reading)
     proof = analytic.prove(form, reading.frame, about, budget, deployed=error)
     if proof is None:
@@ -99,11 +100,10 @@ def has_jumps(slopes: Target) -> bool:
     return any(isinstance(tree, Where) for tree in postorder(slopes.formula.outputs))
 
 
-def _by_bisection(model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget) -> float:
+def _by_bisection(model: SingleLayerTransformer, claim: Claim, edge: float, observed: float, budget: Budget) -> float:
     """A bound for any model, where f has kinks outside the margin around them; ∞ if nothing is proved."""
     c, D = model.config, claim.target.dimension
-    finite = all(bool(t.isfinite().all()) for t in model.state_dict().values())
-    if D > MOST_COORDINATES or not finite or not has_slopes(c):
+    if D > MOST_COORDINATES or out_of_range(model, edge) is not None or not has_slopes(c):
         return math.inf
     columns = [(r * c.features_out + o) * D + i for r in claim.places for o in range(c.features_out) for i in range(D)]
     search = slope_search(model, claim.target, columns)

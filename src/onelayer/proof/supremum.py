@@ -17,12 +17,14 @@ import torch
 from flint import arb
 
 from ..common.budget import Budget
+from ..common.errors import InputError
 from ..common.progress import Progress
 from ..formula.float_bounds import ULPS
 from ..formula.taylor.series import Space
-from ..layer.arithmetic import FLOAT32
+from ..layer.arithmetic import FLOAT32, Arithmetic
 from ..layer.assemble import frame_of
 from ..layer.form import Form
+from ..layer.number_range import out_of_range
 from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
@@ -33,7 +35,7 @@ from .bisection.prove import MOST_COORDINATES, BranchAndBound, assumptions_of, p
 from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
-from .decision import answer_of, has_kinks, methods_for, prove_by
+from .decision import answer_of, edge_of, has_kinks, methods_for, prove_by
 from .observation import Answer, Observation, observe, observe_from, polished_from
 from .two_sided import LAYER, Supremum
 
@@ -84,9 +86,17 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         places,
         np.float32 if arithmetic.name == FLOAT32.name else np.float64,
         float(np.abs(target.centre).max()),
-        lambda: BranchAndBound.of(model, target, places, arithmetic),
+        lambda: _search(model, target, places, arithmetic),
         (*assumptions_of(model, target, arithmetic), *target.caveats),
     )
+
+
+def _search(
+    model: SingleLayerTransformer, target: Target, places: tuple[int, ...], arithmetic: Arithmetic
+) -> BranchAndBound:
+    if (reason := out_of_range(model, edge_of(model, target))) is not None:
+        raise InputError("weights that proofs can multiply", reason, "scale the weights, or ask for another layer")
+    return BranchAndBound.of(model, target, places, arithmetic)
 
 
 def two_formulas(apart: Target, both: Target, compared: tuple[str, str]) -> Pair:
@@ -128,6 +138,10 @@ def supremum_of(
     pair: Pair, accuracy: float, budget: Budget, seed: int = 0, progress: Progress | None = None
 ) -> Supremum:
     """[lower, upper] around sup |T − f|, within the accuracy if the budget allows it."""
+    return _both_ends(pair, accuracy, budget, seed, progress).unless_contradicted()
+
+
+def _both_ends(pair: Pair, accuracy: float, budget: Budget, seed: int, progress: Progress | None) -> Supremum:
     target = pair.target
     seen = observe(pair.answer, target, seed, pair.dtype)
     found = Supremum(0.0, math.inf, None, accuracy, "none", 0, str(target.domain), pair.compared)

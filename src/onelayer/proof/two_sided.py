@@ -1,9 +1,9 @@
 """What is known of sup |T − f|, or another norm: both ends, where the lower one is attained, and how it is said."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..common.numbers import at_least, at_most, point
+from ..common.numbers import at_least, at_most, exact, point
 from ..common.table import Table
 from .certificate import Method
 
@@ -34,7 +34,16 @@ class Supremum:
     @property
     def reached(self) -> bool:
         """Whether upper ≤ (1 + accuracy)·lower."""
-        return self.upper <= (1 + self.accuracy) * self.lower
+        return math.isfinite(self.upper) and self.upper <= (1 + self.accuracy) * self.lower
+
+    def unless_contradicted(self) -> "Supremum":
+        """This, or one without an upper end where the two ends contradict each other: then one of our proofs is wrong."""
+        if not self.lower > self.upper:
+            return self
+        mistake = (
+            f"contradicted: at least {exact(self.lower)} and at most {exact(self.upper)} were proved; please report it"
+        )
+        return replace(self, upper=math.inf, assumptions=(*self.assumptions, mistake))
 
     @property
     def apart(self) -> float:

@@ -162,15 +162,13 @@ class Subject:
     def in_all(self, bound: Bound | None) -> float | None:
         """How far the export is from f at most; None where that is not proved.
 
-        The certificate's bound is that of the real function of the weights, and `evidence.rounding`. With one output what the
-        export rounds takes the place of the latter; with several, the largest of both may be of different outputs.
+        The layer's computed answers are within the certificate's bound of f, and the export within its own of these. How the
+        certificate's bound is made up is evidence, which nobody checks: it is not used.
         """
         c = self.approximation.certificate
         if bound is None or bound.rounding is None or not self.same or c.verdict != "CERTIFIED":
             return None
-        simple = c.method == "analytic" and c.evidence.lanes is None and self.outputs == 1
-        ours = c.evidence.rounding if simple else None
-        return (c.bound + bound.value if ours is None else (c.bound - ours) * UP_FEW + bound.rounding) * UP_FEW
+        return (c.bound + bound.value) * UP_FEW
 
     def points(self, count: int, seed: int) -> np.ndarray:
         """Random points of the domain and its corners, as numbers of the dtype; token numbers for token layers."""

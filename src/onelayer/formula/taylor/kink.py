@@ -90,7 +90,7 @@ def relu_lines(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarra
     with np.errstate(all="ignore"):
         share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
         width = np.where((low < 0) & (high > 0), -low * (high / (high - low)) + TINY, 0.0)
-    known = np.isfinite(width)
+        known = np.isfinite(width) & np.isfinite(high - low)
     return np.where(known, share, 0.0), np.where(known, width, np.inf)
 
 
@@ -112,6 +112,7 @@ def merged(g: Taylor, first: int = 0) -> Taylor:
             after = np.abs(joined) * g.space.kinks[k].half + np.abs(a[l]) * error
             better = after <= before * (1 + TIE)  # also if they only add up: a third one may cancel the sum
             slip = np.where(better, np.abs(a[l]) * error + 2.0**-51 * np.abs(joined) * g.space.kinks[k].half, 0.0)
+            slip = slip + TINY * g.space.kinks[k].half  # a coefficient that underflows
         a[k], r = np.where(better, joined, a[k]), (r + slip) * UP_FEW
         a[l] = np.where(better, 0.0, a[l])
     return Taylor(g.space, g.c, r, a)

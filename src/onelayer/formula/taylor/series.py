@@ -191,7 +191,8 @@ class Taylor:
             size = np.abs(self.c).sum(axis=0)
             c, a = self.c * factor, {k: v * factor for k, v in self.a.items()}
             kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
-            r = (self.r * (np.abs(factor) + error) + (size + kinks) * (2 * U * np.abs(factor) + error)) * UP_FEW + TINY
+            r = (self.r * (np.abs(factor) + error) + (size + kinks) * (2 * U * np.abs(factor) + error)) * UP_FEW
+            r = r + TINY * (1 + self._symbols())
         return Taylor(self.space, c, r, a)
 
     def __mul__(self, other: "Taylor") -> "Taylor":
@@ -218,8 +219,13 @@ class Taylor:
             kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
             relative = (len(W) + 4) * U + error
             r = (self.r + relative * (size + kinks + self.r)) @ np.abs(W)
-            r = (r + 2 * U * np.abs(c[0])) * UP_FEW + TINY * len(W)
+            r = (r + 2 * U * np.abs(c[0])) * UP_FEW
+            r = r + TINY * len(W) * (1 + self._symbols())
         return Taylor(self.space, c, r, {k: v @ W for k, v in self.a.items()})
+
+    def _symbols(self) -> np.ndarray | float:
+        """[box, 1, …]: how far all symbols of kinks go; a coefficient that underflows loses up to TINY times its symbol."""
+        return sum((self._wide(self.space.kinks[k].half) for k in self.a), 0.0)
 
     def sum(self, axis: int) -> "Taylor":
         """The sum along an axis behind the box axis (counted from the end: −1, −2, …)."""

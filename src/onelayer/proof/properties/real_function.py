@@ -24,6 +24,7 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import Frame, frame_of
 from ...layer.curvature_form import MOST_TOKENS, curvature_form
 from ...layer.form import Form
+from ...layer.number_range import out_of_range
 from ...layer.one_direction import one_direction
 from ...layer.reading import form_of_model
 from ...model.transformer import SingleLayerTransformer
@@ -108,8 +109,8 @@ def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domai
         return Derivative(found[0], reading.frame, nothing, lost.numpy())
 
     def search(order: int, i: int, output: int, middle: float) -> BranchAndBound | str:
-        if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
-            return "some weights are not finite"
+        if (reason := out_of_range(model, edge_of(model, zero))) is not None:
+            return reason
         row, column = places[output // c.features_out], output % c.features_out
         constant = target_on(domain, (_number(middle),))
         if order == 0:
