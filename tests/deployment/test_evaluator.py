@@ -17,8 +17,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Hinges, scattered_memory
 from onelayer.layer.layer import memory_layer
-from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
-from onelayer.proof.decision import deployment_of
+from onelayer.layer.rounding.deployed import Boxes, Program
 
 
 def points(count, D, seed=0):
@@ -46,7 +45,7 @@ def test_nothing_that_matters_is_dropped(kind, seed, sharp, remainder, single):
     if single:  # the numbers of a float32 model
         cast = [Block(*(t.float().double() for t in (b.keys, b.biases, b.values, b.slopes))) for b in form.blocks]
         form = Form(form.bias.float().double(), form.linear.float().double(), tuple(cast))
-    how = Deployment(arithmetic, form.heads + D, 3)
+    how = Program.of_form(form, arithmetic)
     sparse = SparseAttention(form, no_hinges(D, m), how, remainder, 0)
     x = points(300, D, seed).to(arithmetic.dtype)
     edge = torch.full((D,), 0.5, dtype=torch.float64)
@@ -54,7 +53,7 @@ def test_nothing_that_matters_is_dropped(kind, seed, sharp, remainder, single):
     allowed = (
         remainder
         + sparse.rounding(-edge, edge, remainder / 10)
-        + float(box_rounding(form, own, Deployment(FLOAT64, form.summands, 3)).max())
+        + float(Program.of_form(form, FLOAT64, terms=form.summands + 3).on_boxes(own).max())
     )
     assert float((sparse(x).double() - form(x.double())).abs().max()) <= allowed
 
@@ -69,7 +68,7 @@ def test_most_is_dropped(name):
     else:
         layer = lattice_layer((12, 12), 40.0)
     form = form_of(layer)
-    cells = Cells(form, 1e-6, torch.float64, Deployment(FLOAT64, form.heads + 2, 3))
+    cells = Cells(form, 1e-6, torch.float64, Program.of_form(form, FLOAT64))
     cells(points(500, 2))
     tokens = sum(b.biases.numel() for b in form.blocks)
     assert cells.per_side > 1
@@ -78,7 +77,7 @@ def test_most_is_dropped(name):
 
 def test_a_remainder_below_rounding_keeps_everything():
     form = form_of(lattice_layer((12, 12), 40.0))
-    cells = Cells(form, 1e-30, torch.float64, Deployment(FLOAT64, form.heads + 2, 3), per_side=4)
+    cells = Cells(form, 1e-30, torch.float64, Program.of_form(form, FLOAT64), per_side=4)
     assert cells.cell(5).tokens == sum(b.biases.numel() for b in form.blocks)
 
 
@@ -158,10 +157,15 @@ def test_devices_that_cannot_answer(device, as_user):
         ol.build("x1**2", [(0, 1)], 1e-2).fast(device=device)
 
 
-def test_every_head_that_is_added_up_counts():
+def test_the_bound_of_a_model_covers_its_form():
     """A model that adds heads up in several places may round less often than the form, which adds them in one."""
     reading = ol.build("sin(x1)*x2", [(0, 1)] * 2, 1e-2).fast("linear").reading
-    assert deployment_of(replace(reading, summands=1), FLOAT64).summands >= reading.form.heads > 1
+    (form,) = reading.program.others
+    assert form.terms > reading.form.heads > 1
+    edge = torch.full((2,), 0.5, dtype=torch.float64)
+    loose = replace(form, terms=10**9)
+    assert (replace(reading.program, others=(loose.of(reading.form),)).rounding(-edge, edge) > 1e-8).all()
+    assert (reading.program.rounding(-edge, edge) < 1e-10).all()
 
 
 def test_changed_weights_have_no_bound():

@@ -19,9 +19,7 @@ from onelayer.layer.heads import Maxima, Memory, shortfall
 from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
-from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
-from onelayer.layer.rounding.whole_box import form_rounding
-from onelayer.proof.decision import deployment_of
+from onelayer.layer.rounding.deployed import Boxes, Program, edges
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]
 STRATEGY = (
@@ -50,12 +48,17 @@ def deployed(case, D, seed, sharp, side, size, arithmetic):
     reading = form_of_model(model, places, float(torch.maximum(low.abs(), high.abs()).max()) * (1 + 4 * arithmetic.u))
     if reading is None:
         return None
-    how = deployment_of(reading, arithmetic)
-    bound = deployed_rounding(reading.form, low, high, how)
+    bound = reading.program.rounding(low, high)
     rng = np.random.default_rng(seed)
     unit = np.concatenate([rng.random((600, D)), rng.integers(0, 2, size=(20, D))])
     points = target.domain.representable(target.domain.points(unit), arithmetic is FLOAT32)
     return model, places, reading, bound, points
+
+
+def rounding_here(form, edge):
+    """What float64 can do to the form when it is evaluated to compare with."""
+    whole = Boxes(torch.zeros(1, form.dimension).double(), torch.full((1, form.dimension), edge).double())
+    return Program.of_form(form, FLOAT64, terms=form.summands + 6, factored=False).on_boxes(whole)[0]
 
 
 def answers(model, places, reading, points, dtype):
@@ -77,7 +80,7 @@ def test_float32_is_within_its_bound(case, D, seed, sharp, side, size):
     x = torch.from_numpy(points)
     form = reading.form
     true = form(reading.frame(x))
-    own = form_rounding(form, reading.edge, form.summands)
+    own = rounding_here(form, reading.edge)
     for got in answers(model, places, reading, points, torch.float32):
         assert ((got - true).abs() - own <= bound).all()
 
@@ -120,15 +123,15 @@ def test_every_box_bounds_its_own_points():
         model, places, reading, _, _ = deployed(case, 2, seed, 30.0, (0.0, 1.0), 100.0, FLOAT32)
         rng = np.random.default_rng(seed)
         centres, halves = rng.uniform(-0.45, 0.45, size=(40, 2)), rng.uniform(0, 0.05, size=(40, 2))
-        how = deployment_of(reading, FLOAT32)
-        bounds = box_rounding(reading.form, Boxes(torch.from_numpy(centres), torch.from_numpy(halves)), how)
+        boxes = Boxes(torch.from_numpy(centres), torch.from_numpy(halves))
+        bounds = torch.maximum(*(p.on_boxes(boxes) for p in (reading.program, *reading.program.others)))
         for c, r, bound in zip(centres, halves, bounds, strict=True):
             unit = c + r * rng.uniform(-1, 1, size=(100, 2)) + 0.5
             points = unit.astype(np.float32).astype(np.float64)
             points = points[(np.abs(points - 0.5 - c) <= r).all(axis=1)]
             if len(points):
                 true = reading.form(reading.frame(torch.from_numpy(points)))
-                own = form_rounding(reading.form, 0.5, reading.form.summands)
+                own = rounding_here(reading.form, 0.5)
                 for got in answers(model, places, reading, points, torch.float32):
                     assert ((got - true).abs() - own <= bound).all()
 
@@ -166,7 +169,7 @@ def test_the_rounding_of_maxima_does_not_grow_with_their_sharpness(arithmetic, s
     model = model.to(arithmetic.dtype)
     reading = form_of_model(model, places)
     edge = torch.full((3,), 0.5, dtype=torch.float64)
-    bound = float(deployed_rounding(reading.form, -edge, edge, deployment_of(reading, arithmetic)))
+    bound = float(reading.program.rounding(-edge, edge))
     assert bound < 100 * arithmetic.u + 2 * sum(values.abs().flatten()) * shortfall(3) / abs(sharpness)
     middle = rng.uniform(-0.2, 0.2, size=(40, 1)) - np.repeat(offsets.numpy(), 20, axis=0)  # all tokens contend
     points = np.clip(middle + 0.5 + rng.normal(size=(40, 3)) / abs(sharpness), 0, 1).astype(np.float32).astype(float)
@@ -188,14 +191,14 @@ def test_tables_are_within_the_bound(counts, step, size, seed, arithmetic):
     reading = form_of_model(model.to(arithmetic.dtype), places)
     assert LinearAttention(reading.form, reading.frame).compiled[arithmetic.dtype].shared
     edge = torch.full((D,), 0.5, dtype=torch.float64)
-    bound = deployed_rounding(reading.form, -edge, edge, deployment_of(reading, arithmetic))
+    bound = reading.program.rounding(-edge, edge)
     points = np.random.default_rng(seed).random((400, D)).astype(np.float32).astype(np.float64)
     if arithmetic is FLOAT64:
         points = points[:8]
     both = answers(model, places, reading, points, arithmetic.dtype)
     if arithmetic is FLOAT32:
         true = reading.form(reading.frame(torch.from_numpy(points)))
-        own = form_rounding(reading.form, 0.5, reading.form.summands)
+        own = rounding_here(reading.form, 0.5)
         assert all(((got - true).abs() - own <= bound).all() for got in both)
     else:
         for i, x in enumerate(points):
@@ -223,6 +226,5 @@ def test_a_value_that_sums_many_inputs_is_charged_for_each(D):
     x[0, 0], x[0, -1] = 0.5, -0.5
     with torch.no_grad():
         off = (model(x[:, None])[:, 0].double() - copy.deepcopy(model).double()(x.double()[:, None])[:, 0]).abs()
-    how = deployment_of(reading, FLOAT32)
-    bound = box_rounding(reading.form, Boxes(x.double(), torch.zeros(1, D).double()), how)
+    bound = reading.program.on_boxes(Boxes(x.double(), torch.zeros(1, D).double()))
     assert 0 < float(off) <= float(bound)

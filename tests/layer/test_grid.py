@@ -9,10 +9,8 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.layer.arithmetic import FLOAT32 as SINGLE
 from onelayer.layer.assemble import Frame
 from onelayer.layer.digits import balance_readout, with_digits
-from onelayer.layer.exact_sums import summed, unrounded_sums
 from onelayer.layer.grid import BFLOAT16, FLOAT32, GRIDS, INT8, MOST_DIGITS, exponents, to_bits
 from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
@@ -72,31 +70,6 @@ def test_digits_add_up_in_float32_in_any_order(grid, count):
         assert torch.equal(total.double(), wanted)
     size = lane.abs().max() if grid.fixed else lane.abs()
     assert ((wanted - lane).abs() <= size * 2.0 ** -(7 * count if grid.fixed else min(9 * count - 1, 23))).all()
-
-
-def test_sums_that_float32_rounds_are_not_called_exact():
-    """Exact where float32 gives the real sum in every order, as rationals see it; never where one order does not."""
-    rng, called = np.random.default_rng(4), 0
-    for _ in range(300):
-        count = int(rng.integers(2, 5))
-        bits = rng.integers(1, 12, count)
-        a = np.rint(rng.normal(size=count) * 2.0**bits) * 2.0 ** rng.integers(-12, 3, count)
-        W = 2.0 ** rng.integers(-2, 3, count)
-        found = bool(unrounded_sums(a[None], W[None, :, None], SINGLE)[0, 0, 0])
-        called += found
-        if found:
-            terms = np.float32(a) * np.float32(W)
-            for order in itertools.permutations(terms):
-                total = np.float32(0)
-                for term in order:
-                    total = np.float32(total + term)
-                assert float(total) == math.fsum(a * W)
-    assert 50 < called < 300
-    one = np.array([[1.0, 2.0**-24]]), np.ones((1, 2, 1))
-    assert not unrounded_sums(*one, SINGLE).any()
-    assert summed(*one, SINGLE)[1].item() == 2
-    assert summed(np.array([[1.0, 2.0**-20]]), one[1], SINGLE)[1].item() == 1
-    assert summed(np.array([[1.0, 2.0**-20]]), one[1])[1].item() == 2  # nobody said how it is computed
 
 
 def layer_model(scale: float = 1.0) -> ol.SingleLayerTransformer:

@@ -15,8 +15,7 @@ from onelayer.layer.heads import Gates, Memory, Ridges
 from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
-from onelayer.layer.rounding.deployed import deployed_rounding, edges
-from onelayer.proof.decision import deployment_of
+from onelayer.layer.rounding.deployed import edges
 
 KINDS = ["gates", "saturated gates", "centred gates", "even gates", "memory", "ridges"]
 
@@ -67,7 +66,7 @@ def checked(kind, D, seed, sharp, linear, arithmetic, count, side=(-1.0, 2.0), c
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     reading = form_of_model(model, places, float(torch.maximum(low.abs(), high.abs()).max()) * (1 + 4 * arithmetic.u))
     assert reading is not None
-    bound = float(deployed_rounding(reading.form, low, high, deployment_of(reading, arithmetic)))
+    bound = float(reading.program.rounding(low, high))
     unit = np.random.default_rng(seed).random((count, D))
     unit[:4] = np.random.default_rng(seed).integers(0, 2, size=(4, D))
     points = target.domain.representable(target.domain.points(unit), arithmetic is FLOAT32)
@@ -111,9 +110,8 @@ def test_slopes_that_cancel_are_rounded_all_the_same():
         model = model.to(arithmetic.dtype)
         reading = form_of_model(model, places)
         assert float(reading.form.linear.abs().max()) < 20
-        how = deployment_of(reading, arithmetic)
         edge = torch.full((1,), 0.5, dtype=torch.float64)
-        bound = float(deployed_rounding(reading.form, -edge, edge, how))
+        bound = float(reading.program.rounding(-edge, edge))
         unit = np.random.default_rng(0).random((300, 1))
         x = target.domain.representable(target.domain.points(unit), arithmetic is FLOAT32)
         with torch.no_grad():

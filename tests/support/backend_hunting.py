@@ -21,19 +21,20 @@ from onelayer.layer.form import Form
 from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
+from onelayer.layer.rounding.deployed import Boxes
+from onelayer.layer.rounding.deployed import Program as Rounding
 from onelayer.layer.rounding.online_softmax import MEMORY_EFFICIENT
 
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
 
 
 def difficult_points(
-    form: Form, frame: Frame, how: Deployment, count: int, dtype: torch.dtype, seed: int
+    rounding: Rounding, frame: Frame, count: int, dtype: torch.dtype, seed: int
 ) -> torch.Tensor:
     """Corners, random points, and points close to those where the bound is largest."""
-    rng, D = np.random.default_rng(seed), form.dimension
+    rng, D = np.random.default_rng(seed), len(frame.scale)
     unit = rng.random((256, D))
-    bounds = bound_at(form, frame, torch.from_numpy(unit * 3 - 1), how).amax(dim=1).numpy()
+    bounds = bound_at(rounding, frame, torch.from_numpy(unit * 3 - 1)).amax(dim=1).numpy()
     worst = unit[np.argsort(-bounds)[: max(1, count // 16)]]
     near = worst[rng.integers(0, len(worst), count // 2)]
     near = near + rng.normal(size=near.shape) * 10.0 ** rng.uniform(-7, -1, (len(near), 1))
@@ -43,10 +44,10 @@ def difficult_points(
     return torch.from_numpy(x).to(dtype)
 
 
-def bound_at(form: Form, frame: Frame, x: torch.Tensor, how: Deployment) -> torch.Tensor:
+def bound_at(rounding: Rounding, frame: Frame, x: torch.Tensor) -> torch.Tensor:
     """The bound at single points [point, out]: boxes that hold no more than the exact x̂."""
     centres = frame(x.double())
-    return box_rounding(form, Boxes(centres, 2.0**-50 * (centres.abs() + 1)), how) + how.beside
+    return rounding.on_boxes(Boxes(centres, 2.0**-50 * (centres.abs() + 1)))
 
 
 def real_values(form: Form, frame: Frame, x: torch.Tensor) -> np.ndarray:
@@ -97,9 +98,9 @@ def hunt(program: Program, dtype: torch.dtype, scores: int, seed: int = 0, shrin
             raise AssertionError(f"no form: {name}")
         form, frame = reading.form, reading.frame
         size = max(1, sum(b.biases.numel() for b in form.blocks))
-        how = program.how(model, reading)
+        rounding = program.rounding(model, reading)
         count = min(max(64, min(2**21, scores // 8) // size), 20_000)
-        x = difficult_points(form, frame, how, count, dtype, seed + tally.answers)
+        x = difficult_points(rounding, frame, count, dtype, seed + tally.answers)
         try:
             y = program.run(model, reading)(x)
         except RuntimeError as refusal:  # heads of this width are not for this kernel
@@ -107,7 +108,7 @@ def hunt(program: Program, dtype: torch.dtype, scores: int, seed: int = 0, shrin
             if not kernel_refuses(refusal) or refused == MOST_REFUSED:
                 raise
             continue
-        bound = bound_at(form, frame, x, how).numpy() * shrink
+        bound = bound_at(rounding, frame, x).numpy() * shrink
         off = np.abs(y.double().numpy() - real_values(form, frame, x))
         beyond = ~(off <= bound)  # NaN too
         tally.scores += size * len(x)

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from onelayer.deployment.attention.evaluator import deployment_by
+from onelayer.deployment.attention.evaluator import program_of
 from onelayer.deployment.attention.kernels import KERNELS
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.deployment.export.onnx import SingleLengthGraph, packages, session_of
 from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.arithmetic import arithmetic_of
-from onelayer.layer.reading import Reading
-from onelayer.layer.rounding.deployed import Deployment
+from onelayer.layer.reading import Reading, form_of_model
+from onelayer.layer.rounding.deployed import Program as Rounding
 from onelayer.layer.rounding.online_softmax import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.decision import deployment_of
 
 OWN = Backend("torch, softmax", {"float64": 2.0, "float32": 2.0})
 Answer = Callable[[torch.Tensor], torch.Tensor]  # points [batch, D] → [batch, outputs], both on the CPU
@@ -31,12 +30,14 @@ class Program:
     backend: Backend
     run: Callable[[SingleLayerTransformer, Reading], Answer]
 
-    def how(self, model: SingleLayerTransformer, reading: Reading) -> Deployment:
+    def rounding(self, model: SingleLayerTransformer, reading: Reading) -> Rounding:
         """How its rounding is bounded; our own kernels evaluate the form."""
         if self.backend is KERNELS:
-            return deployment_by(reading, model, LinearAttention(reading.form, reading.frame))
-        own = arithmetic_of(model.W_E.dtype)
-        return deployment_of(reading, self.backend.arithmetic(own, model.config.all_tokens))
+            return program_of(reading, model.W_E.dtype, LinearAttention(reading.form, reading.frame))
+        own = self.backend.arithmetic(arithmetic_of(model.W_E.dtype), model.config.all_tokens)
+        again = form_of_model(model, edge=reading.edge, arithmetic=own)
+        assert again is not None
+        return again.program
 
 
 class Contiguous(SingleLayerTransformer):

@@ -25,9 +25,7 @@ from onelayer.layer.facts import Facts
 from onelayer.layer.heads import Gates, Hinges, Maxima
 from onelayer.layer.layer import gate_layer
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
-from onelayer.proof.decision import deployment_of
 
 LINES = 5_507  # the whole checker, docstrings and all: one file to read
 
@@ -524,7 +522,7 @@ def test_its_rounding_is_close_to_the_library_s(tmp_path, kind, seed):
     model, places, _ = deployed(tmp_path / "f", *case, torch.float32)
     own = np.array(rounding_of(tmp_path / "f", 1e-300))
     reading, box = form_of_model(model, places), torch.full((2,), 0.5, dtype=torch.float64)
-    theirs = deployed_rounding(reading.form, -box, box, deployment_of(reading, FLOAT32)).numpy()
+    theirs = reading.program.rounding(-box, box).numpy()
     assert (own <= 2 * theirs).all()
     assert (theirs <= 2 * own).all()
 

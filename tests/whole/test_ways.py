@@ -9,10 +9,7 @@ import torch
 import onelayer as ol
 from made_by_hand import blank, proved
 from onelayer.deployment.attention.linear import LinearAttention
-from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import deployed_rounding
-from onelayer.proof.decision import deployment_of
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
@@ -83,8 +80,7 @@ def test_factored_heads_with_small_exponentials_and_small_inputs(below):
     x = torch.from_numpy(np.linspace(-edge, edge, 401).astype(np.float32))[:, None]
     exact = (H * x.double() * torch.sigmoid(x.double()))[:, 0]
     ends = torch.full((1,), edge, dtype=torch.float64)
-    how = deployment_of(reading, arithmetic_of(torch.float32))
-    bound = float(deployed_rounding(reading.form, -ends, ends, how).max())
+    bound = float(reading.program.rounding(-ends, ends).max())
     assert float((factored(x)[:, 0].double() - exact).abs().max()) <= bound
 
 

@@ -21,7 +21,7 @@ from .form import form_of
 from .grid import Grid
 from .layer import GateLayer, Layer, MemoryLayer
 from .reframed import frame_on, reframed
-from .rounding.deployed import Boxes, Deployment, box_rounding
+from .rounding.deployed import Boxes, Program
 
 POINTS = 1000  # to centre by
 CANDIDATES = 4000  # points, of which …
@@ -64,8 +64,9 @@ def rounding_at(layer: Layer, x: Tensor, groups: int = 1) -> float:
     form = form_of(layer)
     if form is None:
         return torch.inf
-    how = Deployment(FLOAT32, form.heads * groups + layer.dimension, 1, exact_scale=True)
-    return float(box_rounding(form, Boxes(x, torch.zeros_like(x)), how).max())
+    terms = form.heads * groups + 2 * layer.dimension + len(form.blocks) + 3
+    frame = Frame((1.0,) * layer.dimension, (1.0,) * layer.dimension)  # scales are powers of two
+    return float(Program.of_form(form, FLOAT32, frame, terms).on_boxes(Boxes(x, torch.zeros_like(x))).max())
 
 
 def cancelling(layer: Layer, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, " point"]:

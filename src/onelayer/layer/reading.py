@@ -3,27 +3,27 @@
 Every token of a constructed model is affine in the normalised input x̂, so that for a row i that is read out
 
     score_t(x̂) = q_i(x̂)·k_t(x̂)/√d_k    is affine (a token where it is quadratic must be masked),
-    value_t(x̂) = e_t(x̂) W^V W^O A       is affine, A being what the FFN and the read-out make of a stream coordinate.
+    value_t(x̂) = e_t(x̂) W^V             is affine.
 
 A token whose score stays at least `gap` below another's on the box |x̂| ≤ edge has weight 0 in floating point and is left
-out; a head with one token left is affine. The FFN is linear where relu(z) − relu(−z) = z or where a unit's sign is proved;
-units relu(a·x̂ + b) are hinges. Anything else (LayerNorm, trained weights, quadratic scores, …) has no reading: None.
+out; a head with one token left is affine, the average of any other is a symbol. The network is linear where relu(z) − relu(−z)
+= z or where a unit's sign is proved, for the real function and for what is computed; other units must be hinges relu(a·x̂ + b),
+whose answers are symbols, too. Anything else (LayerNorm, trained weights, quadratic scores, …) has no reading: None.
 
-Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± powers of two, and every coefficient must
-arise in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
-most one product of two floats. All tokens of a head reach an output in the same way, so that what is added up on the way is its
-z. `error` bounds, per output, how far the Form can be from the real function of the stored weights: products and sums that are
-not floats, and the masked tokens (some 1e-300, or 1e-37 in float32). What underflow can do is in it, too.
+The steps are those of the layer, on numbers that carry how far they may be from the real ones and from the computed ones
+(`affine`): whatever the weights are, the Form is within `error` of the real function, and `program` bounds what is computed.
 
-Slopes. What is lost is a sum of constants, of c·x̂ with |c|·edge ≤ its share of `error`, and of averages of values that are
-off, or of tokens that were left out. With scores of slope at most S an average of values of size E has a slope of at most
-2S·E, plus E/edge where the values move; so does a lost weight times what it is the weight of, with twice the constants.
-Hence `slope_error` = (2/edge + 4S)·`error`.
+Real errors. A head whose scores are off by R at most and whose values are at most V moves by the covariance of the two along the
+way, 2RV·e^(2R) at most; tokens of weight λ that are left out move it by 2λV.
 
-Second derivatives. Scores of masked tokens may be quadratic, with second derivatives of at most S/edge. A weight w changes by
-at most 2S·w, and that by at most (4S² + 2S/edge)·w; an average of values of size E, which move by E/edge, then has a second
-derivative of at most (4S² + 6S/edge)·E. By the product rule what a lost weight costs has one of at most 16S·(S + 1/edge) times
-its share of `error`, and what else is lost costs less: `curvature_error` = 16S·(S + 1/edge)·`error`.
+Slopes. Both are averages of products of functions that are affine, or such averages times each other. Where scores have slopes
+of at most S, and second derivatives of at most S/edge (masked ones may be quadratic), and a, b are affine with |a·b| ≤ E on the
+box, weights have slopes of at most 2S of themselves and second derivatives of at most (4S² + 2S/edge) of themselves, so that
+
+    |E[ab]'|, |(E[a]E[b])'|  ≤ (2/edge + 4S)·E,        |E[ab]''|, |(E[a]E[b])''|  ≤ (2/edge² + 20S/edge + 16S²)·E,
+
+and what is charged is 2E for the two of them: `slope_error` = 4(S + 1/edge)·`error`, `curvature_error` = 16(S + 1/edge)²·`error`,
+and ∞ where hinges are not known exactly.
 """
 
 import math
@@ -32,20 +32,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..common.outward import UP
+from ..common.outward import UP, UP_FEW, U
 from ..model.transformer import SingleLayerTransformer
-from .arithmetic import FLOAT64, arithmetic_of
+from .affine import Affine, Sums, linear, plus
+from .arithmetic import Arithmetic, arithmetic_of
 from .assemble import Frame
 from .equivalent import softmax_equivalent
-from .exact_sums import Stream, every_way, feed_forward, meets_itself, powers_of_two, product, summed, underflow
 from .form import Block, Form
 from .heads import EDGE, Hinges
 from .number_range import out_of_range
+from .rounding.deployed import HeadProgram, Program, hat_errors
+from .rounding.online_softmax import arithmetic_of_model
 
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
-MOST_OFF = 0.1  # of a score, by underflow: more is not read
+MOST_OFF = 0.1  # of a score, by our own arithmetic: more is not read
 Weights = dict[str, np.ndarray]
-Tokens = tuple[np.ndarray, np.ndarray]  # (constants [token, model], slopes [feature, model])
 
 
 @dataclass(frozen=True)
@@ -59,241 +60,351 @@ class Reading:
     error: torch.Tensor
     slope_error: torch.Tensor  # per output: bounds what the form's slopes, with respect to any x̂_i, are off by
     curvature_error: torch.Tensor  # likewise for second derivatives along one x̂_i
-    passed: torch.Tensor  # per output: constants that are added and subtracted again, in absolute value
-    constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
-    summands: int  # terms of the sum over the heads, at most
-    steps: int  # additions after that sum, at most
+    program: Program  # how far what is computed may be from form + hinges
     edge: float
 
 
 @dataclass(frozen=True)
-class _Heads:
-    """All heads seen from one row: scores, values in the stream, and which tokens have a weight."""
+class _Layer:
+    """A layer on numbers that are affine in (1, x̂)."""
 
-    biases: np.ndarray  # [head, token]
-    keys: np.ndarray  # [head, token, coordinate]
-    kept: np.ndarray  # [head, token]
-    lost: np.ndarray  # [head]: at most this much weight is on the tokens that were left out
-    off: np.ndarray  # [head]: what underflow can do to a score
-    exact: np.ndarray  # [head, token]: the score is known exactly, each coefficient arising in one way
+    w: Weights
+    model: SingleLayerTransformer
+    arithmetic: Arithmetic
+    edge: float
+    underflow: float  # a weight loses at most this many times the smallest normal number by underflow
+    tokens: Affine  # [token, model]
+    keys: Affine  # [head, token, width]
+    values: Affine
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Bounds on the absolute values of the symbols."""
+        D = self.model.config.tokens * self.model.config.features_in
+        return np.array([1.0] + [self.edge] * D)
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """All heads seen from one row."""
+
+    scores: Affine  # [head, token]
+    kept: np.ndarray  # [head, token]: which tokens have a weight
+    lost: np.ndarray  # [head]: at most this much real weight is on the tokens that were left out
     steepest: float  # a bound on the slopes of all scores, those of masked tokens included
 
 
-def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
-    """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form."""
+def form_of_model(
+    model: SingleLayerTransformer,
+    places: tuple[int, ...] = (0,),
+    edge: float = EDGE,
+    arithmetic: Arithmetic | None = None,
+) -> Reading | None:
+    """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form.
+
+    The arithmetic is that of the model on a CPU, unless another is given.
+    """
     c = model.config
     plain = not (c.any_length or c.causal) and c.norm == "none" and c.activation == "relu" and not c.projection_bias
     if not plain or c.dropout or c.readout == "mean" or not all(0 <= p < c.places for p in places):
         return None
     same = softmax_equivalent(model, places, edge)
-    if same is None:
+    if same is None or out_of_range(same.model, edge) is not None or not places:
         return None
-    model, c = same.model, same.model.config
-    w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
-    if out_of_range(model, edge) is not None or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
+    if math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2) or not bool((model.scale > 0).all()):
+        return None  # boxes in x̂ would be reversed
+    if arithmetic is None:
+        arithmetic = arithmetic_of_model(model)
+    with np.errstate(all="ignore"):
+        layer = _embedded(same.model, arithmetic, edge, same.underflow)
+        parts = []
+        for place in places:
+            part = _read_row(layer, same.model.config.read_rows.start + place, c.attention in ("linear", "sigmoid"))
+            if part is None:
+                return None
+            parts.append(part)
+    reading = _joined(parts)
+    if len(reading.hinges):
+        return reading
+    also = Program.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame)  # which `fast` evaluates
+    return replace(reading, program=replace(reading.program, others=(also,)))
+
+
+def _embedded(model: SingleLayerTransformer, a: Arithmetic, edge: float, underflow: float) -> _Layer:
+    """The tokens x̂ W^E + b^E + p and the special ones, their keys and values."""
+    c = model.config
+    w = {name: t.detach().to(torch.float64).cpu().numpy() for name, t in model.state_dict().items()}
+    D = c.tokens * c.features_in
+    hat = Affine.constant(np.zeros((c.tokens, c.features_in)), 1 + D)
+    share, lost = hat_errors(w["shift"].flatten(), w["scale"].flatten(), a)
+    at = np.arange(D)
+    hat.mid.reshape(D, 1 + D)[at, 1 + at] = 1.0
+    hat.off.reshape(D, 1 + D)[at, 1 + at], hat.off[..., 0] = share, lost.reshape(c.tokens, -1)
+    tokens = linear(hat, w["W_E"], w["b_E"], a)
+    if c.code != "none":
+        tokens = plus(tokens, Affine.constant(w["P"], 1 + D), a)
+    if c.special_tokens:
+        special = Affine.constant(w["S"], 1 + D)
+        pairs = ((getattr(tokens, n), getattr(special, n)) for n in ("mid", "rad", "off", "moved", "own"))
+        tokens = Affine(*(np.concatenate(pair) for pair in pairs))
+    keys, values = (_projected(tokens, w[name], a) for name in ("W_K", "W_V"))
+    return _Layer(w, model, a, edge, underflow, tokens, keys, values)
+
+
+def _projected(x: Affine, W: np.ndarray, a: Arithmetic) -> Affine:
+    """[head, token, width] from x [token, model] and W [head, model, width]."""
+    h, m, width = W.shape
+    y = linear(x, W.transpose(1, 0, 2).reshape(m, h * width), None, a)
+    return y.each(lambda t: t.reshape(len(t), h, width, t.shape[-1]).swapaxes(0, 1))
+
+
+def _scores(layer: _Layer, q: Affine) -> tuple[Affine, np.ndarray]:
+    """(q·k_t/√d_k [head, token] from q [head, width], what may be quadratic in it on the box)."""
+    a, k, e, c = layer.arithmetic, layer.keys, layer.ends, layer.model.config
+    asked = q.each(lambda t: t[:, None])  # [head, 1, width]
+    first = Sums(a).add(k, q.mid[:, None, :, :1])
+    second = Sums(a).add(asked, k.mid[..., :1])
+    fixed = (q.known | ~q.live).all(axis=-1)[:, None]  # [head, 1]: the query is a constant that is computed exactly
+    stored = (k.known | ~k.live).all(axis=-1)  # [head, token]: the key is
+    at, slow = k.mid[..., 0], q.mid[:, None, :, 0]
+    mid = np.einsum("htws,htw->hts", k.mid, np.broadcast_to(slow, at.shape))
+    mid = mid + np.einsum("htws,htw->hts", np.broadcast_to(asked.mid, k.mid.shape), at)
+    mid[..., 0] -= (at * slow).sum(axis=-1)
+    Q, K, dq, dk, rq, rk = (
+        t @ e for t in (asked.size, k.size, asked.errors, k.errors, asked.rad, k.rad)
+    )  # [head, ·, width], at the edge
+    steep = [np.abs(t.mid[..., 1:]).sum(axis=-1) * layer.edge for t in (asked, k)]
+    product = ((Q + rq) * (K + rk)).sum(axis=-1) * UP_FEW
+    slip = (2 * c.d_k + 4) * (U * product + 2.0**-1022)
+    rad, off = np.zeros_like(mid), np.zeros_like(mid)
+    rad[..., 0] = (Q * rk + rq * K + rq * rk).sum(axis=-1) * UP_FEW + slip
+    off[..., 0] = (Q * dk + dq * K + dq * dk).sum(axis=-1) * UP_FEW + slip
+    off[..., 0] += (c.d_k + 3) * a.u * product + c.d_k * a.smallest
+    general = Affine(mid, rad, off, mid[..., :0], np.zeros(at.shape[:2]))
+
+    def chosen(name: str) -> np.ndarray:
+        one, other, rest = (getattr(t, name) for t in (first.result(), second.result(), general))
+        wide = (..., *[None] * (rest.ndim - 2))
+        return np.where(fixed[wide], one[:, :, 0], np.where(stored[wide], other[:, :, 0], rest))
+
+    s = Affine(*(chosen(name) for name in ("mid", "rad", "off", "moved", "own")))
+    bent = np.where(fixed | stored, 0.0, (steep[0] * steep[1]).sum(axis=-1))
+    root = math.sqrt(c.d_k)  # a power of two
+    terms = np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size  # of the products, [head, token, width, symbol]
+    more = s.off + a.score_roundings * a.u * terms.sum(axis=2)
+    more[..., 0] += a.smallest * (root > 1)
+    return Affine(s.mid / root, s.rad / root, more / root, s.moved, s.own), bent / root
+
+
+def _heads_at(layer: _Layer, row: int) -> _Heads | None:
+    """Scores of all heads for the query of one row, and the tokens that keep a weight; None where they are not known."""
+    c, e = layer.model.config, layer.ends
+    q = _projected(layer.tokens[row : row + 1], layer.w["W_Q"], layer.arithmetic)[:, 0]
+    s, bent = _scores(layer, q)
+    middle = s.mid[..., 0]
+    swing = (np.abs(s.mid[..., 1:]).sum(axis=-1) * layer.edge + bent) * UP
+    swing = swing + 1e-12 * (np.abs(middle) + swing)  # what float64 does here
+    real, computed = s.rad @ e * UP, s.errors @ e * UP
+    seen = np.isin(np.arange(c.all_tokens), c.seen_by(row))
+    if not np.isfinite(middle[:, seen] + swing[:, seen] + real[:, seen] + computed[:, seen]).all():
         return None
-    if not (w["scale"] > 0).all():  # boxes in x̂ would be reversed
+    sure = np.where(seen, middle - swing, -np.inf).max(axis=1, keepdims=True)
+    below = sure - (middle + swing)  # sure distance to the best token that is seen
+
+    def surely(noise: np.ndarray) -> np.ndarray:
+        return below - noise - np.where(seen, noise, 0.0).max(axis=1, keepdims=True)
+
+    kept = seen & ~(surely(computed) >= GAP[layer.model.W_E.dtype])
+    out = seen & ~kept
+    apart = np.where(out, surely(real), 0.0)
+    if (apart < 0).any():
         return None
-    tokens = _embedding(model, w)
-    if tokens is None:
+    lost = np.where(out, np.exp(-np.minimum(apart, 700.0)) * UP, 0.0).sum(axis=1)
+    many = kept.sum(axis=1) > 1
+    needed = kept & (many & (layer.w["W_O"].reshape(c.heads, -1) != 0).any(axis=1))[:, None]
+    if (bent[needed] > 0).any() or (real[needed] > MOST_OFF).any():
         return None
+    steepest = float((2 * swing + 2 * real).max(initial=0.0)) / layer.edge * UP
+    return _Heads(s, kept, lost, steepest)
+
+
+@dataclass(frozen=True)
+class _Averages:
+    """The heads that average several tokens: their averages are symbols, d_v for each head."""
+
+    used: np.ndarray  # [used head]
+    sizes: np.ndarray  # [average]: bounds on |z|
+    real: np.ndarray  # [average]: how far the real average may be from that of the form
+    vanished: np.ndarray  # [average]: what weights that underflow can do
+
+
+def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[Affine, _Averages]:
+    """The stream of a row after attention, [model], over the symbols (1, x̂, averages), Eq. (6)–(8)."""
+    c, a, v, e = layer.model.config, layer.arithmetic, layer.values, layer.ends
+    W_O = layer.w["W_O"].reshape(c.heads, c.d_v, c.d_model)
+    seen = np.isin(np.arange(c.all_tokens), c.seen_by(row))
+    everything = ((v.size + v.rad) @ e * UP)[:, seen].max(axis=1)  # [head, width]: values of masked tokens, too
+    gone = 2 * c.all_tokens * a.smallest * layer.underflow
+    several = (heads.kept.sum(axis=1) > 1) & (W_O != 0).any(axis=(1, 2))
+    used, alone = np.flatnonzero(several), np.flatnonzero(heads.kept.sum(axis=1) == 1)
+    K, symbols = len(used) * c.d_v, len(e)
+    hidden = ~heads.kept[used][..., None]
+    sizes = np.where(hidden, 0.0, np.abs(v.mid[used]) @ e).max(axis=1, initial=0.0) * UP
+    off_value = np.where(hidden, 0.0, v.rad[used] @ e).max(axis=1, initial=0.0)
+    off_score = np.where(heads.kept, heads.scores.rad @ e, 0.0).max(axis=1)[used, None]
+    real = 2 * off_score * np.exp(2 * off_score) * (sizes + off_value) + off_value
+    real = (real + 2 * heads.lost[used, None] * everything[used]) * UP
+    averages = _Averages(used, sizes.flatten(), real.flatten(), (gone * everything[used]).flatten())
+    z = v[alone, heads.kept[alone].argmax(axis=1)]  # [head, width]
+    z.rad[..., 0] += 2 * heads.lost[alone, None] * everything[alone] * UP
+    z.off[..., 0] += gone * everything[alone] * UP
+    if loose or a.u > arithmetic_of(a.dtype).u:  # a weight of 1 may be rounded
+        z = replace(z, own=z.own + 8 * a.u)
+    z = z.each(lambda t: t.reshape(len(alone) * c.d_v, t.shape[-1])).wider(symbols + K, K)
+    sums = Sums(a).add(z, W_O[alone].reshape(-1, c.d_model))
+    stream = sums.add_averages(W_O[used].reshape(-1, c.d_model), symbols + K).result()
+    if c.residual:
+        stream = plus(layer.tokens[row].wider(symbols + K, K), stream, a)
+    return stream, averages
+
+
+def _passed(layer: _Layer, stream: Affine, averages: _Averages) -> tuple[Affine, Affine] | None:
+    """(outputs, hinges [hinge] as they are before the ReLU); outputs over the symbols (1, x̂, averages, hinges)."""
+    c, a, w, e = layer.model.config, layer.arithmetic, layer.w, layer.ends
+    symbols, K = len(e), len(averages.sizes)
+    u = linear(stream, w["W_1"], w["b_1"], a)
+    reach = averages.sizes * (1 + 4 * (c.all_tokens + 10) * a.u) + averages.real + averages.vanished
+    ends = np.concatenate([e, reach])
+    around = np.abs(u.mid[:, 1:symbols]).sum(axis=1) * layer.edge + u.moved @ reach + (u.rad + u.errors) @ ends
+    around = around * UP + 1e-12 * np.abs(u.mid[:, 0])
+    matters = (w["W_2"] != 0).any(axis=1)
+    straight, silent = matters & (u.mid[:, 0] > around), matters & (u.mid[:, 0] < -around)
+    open_ = np.flatnonzero(matters & ~straight & ~silent).tolist()
+    first, alone = _pairs(open_, w)
+    if (u.moved[alone] != 0).any() or (u.mid[alone, symbols:] != 0).any():
+        return None  # a unit that averages open and close
+    J = len(alone)
+    hidden = u.each(lambda t: np.where((straight | np.isin(np.arange(len(t)), first))[:, None], t, 0.0))
+    hidden.off[first] *= 1 + 4 * a.u  # both of a pair may be other than 0, by no more than they are off
+    hidden = hidden.wider(symbols + K + J, K)
+    for j, unit in enumerate(alone):
+        hidden.mid[unit, symbols + K + j] = 1.0
+        hidden.rad[unit, : symbols + K], hidden.off[unit, : symbols + K] = u.rad[unit], u.errors[unit]
+    y = linear(hidden, w["W_2"], w["b_2"], a)
+    if c.residual:
+        y = plus(stream.wider(symbols + K + J, K), y, a)
+    return linear(y, w["W_R"], w["b_R"], a), u[alone]
+
+
+def _pairs(units: list[int], w: Weights) -> tuple[list[int], list[int]]:
+    """(one unit of each pair relu(z)·v − relu(−z)·v = z·v, units without a partner)."""
+    waiting: dict[bytes, list[int]] = {}
+    first = []
+    for i in units:
+        key = np.concatenate([w["W_1"][:, i], w["b_1"][i : i + 1], w["W_2"][i]]) + 0.0  # no −0
+        partners = waiting.get((-key + 0.0).tobytes())
+        if partners:
+            first.append(partners.pop())
+        else:
+            waiting.setdefault(key.tobytes(), []).append(i)
+    return first, sorted(i for rest in waiting.values() for i in rest)
+
+
+def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:
+    """The outputs at one row; None if it has no reading."""
+    heads = _heads_at(layer, row)
+    if heads is None:
+        return None
+    stream, averages = _attended(layer, row, heads, loose)
+    found = _passed(layer, stream, averages)
+    if found is None:
+        return None
+    out, hinges = found
+    e, w, a, D, K = layer.ends, layer.w, layer.arithmetic, len(layer.ends) - 1, len(averages.sizes)
+    bends = (hinges.size + hinges.rad)[:, : D + 1] @ e * UP  # [hinge]
+    ends = np.concatenate([e, averages.sizes, bends])
+    A = out.mid[:, 1 + D : 1 + D + K].T.reshape(len(averages.used), -1, len(out.own))  # [used head, width, output]
+    blocks, slip = _blocks(layer, heads, averages.used, A)
+    error = (out.rad @ ends + out.moved @ averages.real + slip) * UP
+    steep = heads.steepest + 1 / layer.edge
+    directions = np.abs(hinges.mid[:, 1 : 1 + D]).max(axis=1, initial=0.0)
+    slope_error = (error * 4 * steep + out.rad[:, 1 + D + K :] @ directions) * UP
+    if (hinges.rad != 0).any():
+        slope_error = np.full_like(error, np.inf)
+    errors = out.errors
+    constant = errors[:, 0] + errors[:, 1 + D + K :] @ bends + out.moved @ averages.vanished + slip
+    if not all(np.isfinite(t).all() for t in (out.mid, error, constant, A)):
+        return None
+    share, lost = hat_errors(w["shift"].flatten(), w["scale"].flatten(), a)
+    tensors = [torch.from_numpy(np.ascontiguousarray(t)) for t in (constant * UP, errors[:, 1 : 1 + D].T * UP, share, lost)]
+    programs = _programs(layer, heads, averages.used, out)
     frame = Frame(tuple(w["shift"].flatten().tolist()), tuple(w["scale"].flatten().tolist()))
-    rows = [c.read_rows.start + p for p in places]
-    parts = []
-    for row in rows:
-        heads = _heads_at(model, w, tokens, row, edge)
-        part = _outputs_at(model, w, tokens, row, heads, edge, same.underflow) if heads else None
-        if part is None:
-            return None
-        parts.append(part)
-    return _joined(parts, frame, edge) if parts else None
+    numbers = (out.mid[:, 0], out.mid[:, 1 : 1 + D].T, hinges.mid[:, 1 : 1 + D], hinges.mid[:, 0])
+    bias, straight, normals, offsets = (torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)
+    return Reading(
+        Form(bias, straight, blocks),
+        Hinges(normals, offsets),
+        torch.from_numpy(out.mid[:, 1 + D + K :].T.copy()),
+        frame,
+        *(torch.from_numpy(t) for t in (error, slope_error, error * 16 * steep * steep * UP)),
+        Program(a, programs, *tensors),
+        layer.edge,
+    )
 
 
-def _embedding(model: SingleLayerTransformer, w: Weights) -> Tokens | None:
-    """(constants, slopes): e_t = constant_t + x̂_t slopes (data tokens only), or None.
-
-    It is free of rounding: in every coordinate a token has one constant, or one feature times a power of two.
-    """
-    c = model.config
-    slopes = w["W_E"]
-    codes = [w["b_E"][None].repeat(c.tokens, axis=0)] + ([w["P"]] if c.code != "none" else [])
-    once = (np.stack(codes) != 0).sum(axis=0) + (slopes != 0).sum(axis=0)
-    if not powers_of_two(slopes) or (once > 1).any():
-        return None
-    special = w["S"] if c.special_tokens else np.zeros((0, c.d_model))
-    return np.concatenate([np.sum(codes, axis=0), special]), slopes
+def _by_width(heads: _Heads, used: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(places among the used heads, the tokens that these keep [head, token]) for every number of tokens."""
+    counts = heads.kept[used].sum(axis=1)
+    found = []
+    for n in np.unique(counts).tolist():
+        mine = np.flatnonzero(counts == n)
+        found.append((mine, np.argsort(~heads.kept[used[mine]], axis=1, kind="stable")[:, :n]))
+    return found
 
 
-def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, edge: float) -> _Heads | None:
-    """Scores of all heads for the query of one row, and the tokens that keep a weight."""
-    c = model.config
-    constants, slopes = tokens
-    f, T, n = c.features_in, c.all_tokens, c.tokens
-    of_data, arithmetic = row < n, arithmetic_of(model.W_E.dtype)
-    significant = 53 if arithmetic is FLOAT64 else 24  # a key that is rounded when it is computed is not charged for
-    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"], arithmetic, significant)  # [head, 1, width]
-    q1, q1_ways, q1_exact = summed(slopes * of_data, w["W_Q"])  # [head, feature, width]
-    once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
-    if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
-        return None
-    k0, k0_ways, k0_exact = summed(constants, w["W_K"], arithmetic, significant)  # [head, token, width]
-    k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
-    _count_beside_slopes(k0_ways, k0_exact, constants[:n], w["W_K"], k1)
-    root, W_K = math.sqrt(c.d_k), np.abs(w["W_K"])
-    k0_size, k1_size = np.abs(constants) @ W_K, np.abs(slopes) @ W_K  # of all their terms, which may cancel
-    of_constants, of_slopes = (k0, k0_ways, k0_exact, k0_size), (k1, k1_ways, k1_exact, k1_size)
-
-    def score(q: np.ndarray, k: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(Σ_w q_w k_w/√d_k, ways, Σ_w |…|), [head, one side, other side]; exact where there is at most one way."""
-        ways = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), k[1])
-        unclear = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), (~k[2]).astype(np.int64))
-        size = np.einsum("haw,hbw->hab", np.abs(q), k[3]) / root
-        return np.einsum("haw,hbw->hab", q, k[0]) / root, ways + 2 * unclear, size * UP
-
-    off = _score_underflow(w, q0, q1, k0_size, k1_size, edge, arithmetic.smallest, root)
-    if not (off <= MOST_OFF).all():
-        return None
-    b, b_ways, b_size = score(q0, of_constants)
-    own, own_ways, own_size = score(q0, of_slopes)  # of data tokens, in their own features
-    of_row, of_row_ways, of_row_size = score(q1, of_constants)  # of all tokens, in the row's features
-    _, square_ways, square_size = score(q1, of_slopes)
-    H, D = c.heads, n * f
-    biases, exact = b[:, 0], b_ways[:, 0] <= 1
-    keys, ways = np.zeros((H, T, D)), np.zeros((H, T, D), dtype=np.int64)
-    size, swing = b_size[:, 0].copy(), np.zeros((H, T))  # of all terms of a score; of those that move with x̂
-    for t in range(n):
-        keys[:, t, t * f : (t + 1) * f] += own[:, 0]
-        ways[:, t, t * f : (t + 1) * f] += own_ways[:, 0]
-        swing[:, t] += own_size[:, 0].sum(axis=1) * edge + square_size.sum(axis=(1, 2)) * edge * edge
-    if of_data:
-        keys[:, :, row * f : (row + 1) * f] += of_row.swapaxes(1, 2)
-        ways[:, :, row * f : (row + 1) * f] += of_row_ways.swapaxes(1, 2)
-        swing += of_row_size.sum(axis=1) * edge
-    exact = exact & (ways <= 1).all(axis=2)
-    size = size + swing
-    terms = c.d_model + c.d_k + f + 8  # roundings of a score, its keys included
-    swing = swing * UP + max(1e-12, 2 * terms * FLOAT64.u) * size  # the rounding of the score here included
-    exact[:, :n] &= ~(square_ways != 0).any(axis=(1, 2))[:, None]
-    seen = np.isin(np.arange(T), c.seen_by(row))
-    sure = np.where(seen, biases - swing, -np.inf).max(axis=1, keepdims=True)
-    below = sure - (biases + swing)  # sure distance to the best token that is seen
-    dtype = model.W_E.dtype
-    rounding = 2 * terms * arithmetic.u * size.max(axis=1, keepdims=True) * UP + 2 * off[:, None]  # of two scores
-    kept = ~(below - rounding >= GAP[dtype]) & seen
-    with np.errstate(under="ignore"):
-        out = seen & ~kept
-        lost = np.where(out, np.exp(-np.minimum(np.where(out, below, 0.0), 740.0)) * UP, 0.0).sum(axis=1)
-    return _Heads(biases, keys, kept, lost, off, exact, 2 * float(swing.max(initial=0)) / edge * UP)
-
-
-def _count_beside_slopes(
-    ways: np.ndarray, exact: np.ndarray, constants: np.ndarray, W: np.ndarray, moving: np.ndarray
-) -> None:
-    """Constants of data tokens that are added up without rounding: not so where the same sum holds x̂. In place."""
-    n = len(constants)
-    each = (constants != 0).astype(np.int64) @ (W != 0).astype(np.int64)  # [head, data token, width]
-    ways[:, :n] = np.where((moving != 0).any(axis=1)[:, None], each, ways[:, :n])
-    exact[:, :n] &= ways[:, :n] <= 1
-
-
-def _score_underflow(
-    w: Weights,
-    q0: np.ndarray,
-    q1: np.ndarray,
-    k0_size: np.ndarray,
-    k1_size: np.ndarray,
-    edge: float,
-    smallest: float,
-    root: float,
-) -> np.ndarray:
-    """[head]: what products below the smallest normal number, those of x̂ and W_E among them, can do to any score."""
-    q = np.abs(q0[:, 0]) + np.abs(q1).sum(axis=1) * edge  # [head, width]
-    k = k0_size.max(axis=1) + k1_size.sum(axis=1) * edge
-    of_q, of_k = (smallest * (np.abs(w[name]).sum(axis=1) + w[name].shape[1] + 1) for name in ("W_Q", "W_K"))
-    lost = (q * of_k + k * of_q + of_q * of_k).sum(axis=1) / root + (q.shape[1] + 1) * smallest
-    return np.asarray(lost * UP)
-
-
-def _outputs_at(
-    model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, heads: _Heads, edge: float, underflowing: float
-) -> Reading | None:
-    """The outputs at one row; a weight loses at most `underflowing` times the smallest normal number by underflow."""
-    c = model.config
-    constants, slopes = tokens
-    H, f, n, D = c.heads, c.features_in, c.tokens, c.tokens * c.features_in
-    arithmetic = arithmetic_of(model.W_E.dtype)
-    v0, v0_ways, v0_exact = summed(constants, w["W_V"], arithmetic)  # [head, token, width]
-    v1, v1_ways, v1_exact = summed(slopes, w["W_V"])  # [head, feature, width]
-    _count_beside_slopes(v0_ways, v0_exact, constants[:n], w["W_V"], v1)
-    W_O = w["W_O"].reshape(H, c.d_v, c.d_model)
-    values, values_error, fine_0 = product(v0, v0_ways, v0_exact, W_O)  # [head, token, model]
-    moves, moves_error, fine_1 = product(v1, v1_ways, v1_exact, W_O)  # [head, feature, model]
-    moved = heads.kept[:, :n].any(axis=1, keepdims=True)
-    if not ((fine_0 | ~heads.kept).all() and (fine_1 | ~moved).all()):
-        return None
-    alone = heads.kept.sum(axis=1) == 1
-    token = heads.kept.argmax(axis=1)
-    stream = Stream.of_row(constants[row], slopes, row, c, edge)
-    stream = stream.with_heads(values, moves, values_error, moves_error, alone, token, n, f, edge)
-    many = ~alone & (W_O != 0).any(axis=(1, 2))
-    if not (heads.exact | ~heads.kept)[many].all():
-        return None
-    moving = (values[many] != 0).any(axis=(0, 1)) | (moves[many] != 0).any(axis=(0, 1))
-    reach = np.abs(values)
-    reach[:, :n] += np.abs(moves).sum(axis=1)[:, None] * edge
-    reach *= heads.kept[..., None] * UP
-    bound = reach[many].max(axis=1).sum(axis=0) if many.any() else np.zeros(c.d_model)
-    smallest = arithmetic.smallest
-    flushed = (
-        c.all_tokens * smallest * underflowing
-    )  # a weight below the smallest normal number may be anything below it
-    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
-        axis=1
-    ) * edge
-    everything = (everything[:, None] @ np.abs(W_O))[:, 0]  # [head, model]: values of masked tokens, too
-    lost = ((heads.lost + flushed + np.expm1(4 * heads.off))[:, None] * 2 * everything * UP).sum(axis=0)  # [model]
-    passed = feed_forward(w, c, stream, moving, bound + lost, edge, arithmetic.u)
-    if passed is None:
-        return None
-    A = passed.matrix
-    columns = ((v0 != 0) & heads.kept[..., None]).any(axis=1) | ((v1 != 0).any(axis=1) & moved)
-    if meets_itself(columns, W_O, A)[many].any():
-        return None  # what cancels where the ways meet is rounded all the same
-    used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
-    widths = heads.kept[used].sum(axis=1)
-    blocks = []
-    lost = lost + (values_error.max(axis=1) + moves_error.sum(axis=1) * edge)[used].sum(axis=0) * UP
-    error = passed.error + underflow(w, c, smallest) + every_way(w, c, lost)
-    for width in np.unique(widths).tolist():
-        mine = np.flatnonzero(used)[widths == width]
-        order = np.argsort(~heads.kept[mine], axis=1, kind="stable")[:, :width]
-        pick = (mine[:, None], order)
-        slope = np.zeros((len(mine), width, n, f, A.shape[1]))
-        data = order < n
-        own = (moves[mine] @ A)[:, None].repeat(width, axis=1)[data]  # [kept data tokens, feature, out]
-        head, slot = np.nonzero(data)
-        slope[head, slot, order[data]] = own
-        numbers = (heads.keys[pick], heads.biases[pick], values[pick] @ A, slope.reshape(len(mine), width, D, -1))
+def _blocks(layer: _Layer, heads: _Heads, used: np.ndarray, A: np.ndarray) -> tuple[tuple[Block, ...], np.ndarray]:
+    """The heads with their values at the outputs, and what rounding these here costs, [output]."""
+    blocks, slip = list[Block](), np.zeros(A.shape[-1])
+    for mine, order in _by_width(heads, used):
+        at = (used[mine][:, None], order)
+        v, s = layer.values[at], heads.scores[at]
+        made = Sums(replace(layer.arithmetic, rescalings=0)).add(v, A[mine][:, None]).result()  # [head, token, output]
+        numbers = (s.mid[..., 1:], s.mid[..., 0], made.mid[..., 0], made.mid[..., 1:].swapaxes(2, 3))
         blocks.append(Block(*(torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)))
-    form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
-    hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
-    summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
-    slope_error = error * (2 / edge + 4 * heads.steepest) * UP
-    curvature_error = error * 16 * heads.steepest * (heads.steepest + 1 / edge) * UP
-    errors = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(curvature_error))
-    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
-    hinge_values = torch.from_numpy(passed.hinge_values)
-    return Reading(form, hinges, hinge_values, Frame((), ()), *errors, *beside, summands, passed.steps, edge)
+        exact = Affine(v.mid, 0 * v.rad, 0 * v.off, v.moved, 0 * v.own)
+        lost = Sums(layer.arithmetic).add(exact, A[mine][:, None]).result().rad
+        slip = slip + (lost @ layer.ends).max(axis=1).sum(axis=0) * UP
+    return tuple(blocks), slip
 
 
-def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
+def _programs(layer: _Layer, heads: _Heads, used: np.ndarray, out: Affine) -> tuple[HeadProgram, ...]:
+    """The heads as they are computed, values before W^O."""
+    D, width = len(layer.ends) - 1, layer.model.config.d_v
+    sizes = out.errors[:, 1 + D : 1 + D + len(used) * width].T.reshape(len(used), width, -1)
+    moved = out.moved.T.reshape(len(used), width, -1)
+    programs = []
+    for mine, order in _by_width(heads, used):
+        at = (used[mine][:, None], order)
+        v, s = layer.values[at], heads.scores[at]
+        block = (s.mid[..., 1:], s.mid[..., 0], v.mid[..., 0], v.mid[..., 1:].swapaxes(2, 3))
+        charged = (s.off, s.own, v.errors.swapaxes(2, 3), sizes[mine], moved[mine])
+        one, two = (
+            [torch.from_numpy(np.ascontiguousarray(t)) for t in numbers] for numbers in (block, charged)
+        )
+        programs.append(HeadProgram(Block(*one), *two))
+    return tuple(programs)
+
+
+def _joined(parts: list[Reading]) -> Reading:
     """The outputs of all places side by side; places with the same heads share them."""
+    if len(parts) == 1:
+        return parts[0]
     m = [len(part.form.bias) for part in parts]
 
     def beside(t: torch.Tensor, place: int) -> torch.Tensor:
         return torch.nn.functional.pad(t, (sum(m[:place]), sum(m[place + 1 :])))
 
-    blocks: list[Block] = []
+    blocks, programs = list[Block](), list[HeadProgram]()
     for place, part in enumerate(parts):
         for block in part.form.blocks:
             wide = replace(block, values=beside(block.values, place), slopes=beside(block.slopes, place))
@@ -303,14 +414,29 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
                     break
             else:
                 blocks.append(wide)
-    bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
+        for head in part.program.heads:
+            own = replace(head, sizes=beside(head.sizes, place), moved=beside(head.moved, place))
+            for i, other in enumerate(programs):
+                if own.same_heads(other):
+                    programs[i] = replace(other, sizes=other.sizes + own.sizes, moved=other.moved + own.moved)
+                    break
+            else:
+                programs.append(own)
+    bias, straight = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
-    values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    names = ("error", "slope_error", "curvature_error", "passed", "constants")
-    error, slope_error, curvature_error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in names)
-    errors, counts = (
-        (error, slope_error, curvature_error),
-        (max(p.summands for p in parts), max(p.steps for p in parts)),
+    names = ("error", "slope_error", "curvature_error")
+    program = replace(
+        parts[0].program,
+        heads=tuple(programs),
+        constant=torch.cat([p.program.constant for p in parts]),
+        linear=torch.cat([p.program.linear for p in parts], dim=1),
     )
-    form = Form(bias, linear, tuple(blocks))
-    return Reading(form, hinges, values, frame, *errors, passed, constants, *counts, edge)
+    return Reading(
+        Form(bias, straight, tuple(blocks)),
+        hinges,
+        torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)]),
+        parts[0].frame,
+        *(torch.cat([getattr(p, name) for p in parts]) for name in names),
+        program,
+        parts[0].edge,
+    )

@@ -20,8 +20,8 @@ from ..formula.tree import Call, Tree, Where, children
 from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.number_range import out_of_range
-from ..layer.reading import Reading, form_of_model
-from ..layer.rounding.deployed import Deployment, edges
+from ..layer.reading import form_of_model
+from ..layer.rounding.deployed import edges
 from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
@@ -175,10 +175,11 @@ def _prove_reading(model: SingleLayerTransformer, claim: Claim, edge: float, bud
     reading, target = form_of_model(model, claim.places, edge), claim.target
     if reading is None:
         return _prove_composed(model, claim, edge, budget)
-    how = deployment_of(reading, arithmetic_of_model(model))
     if target.formula is not None and has_kinks(target.formula):
-        return prove_apart(reading, claim, budget, how)
-    return None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+        return prove_apart(reading, claim, budget)
+    if len(reading.hinges):
+        return None
+    return analytic.prove(reading.form, reading.frame, claim, budget, program=reading.program)
 
 
 def edge_of(model: SingleLayerTransformer, target: Target) -> float:
@@ -191,10 +192,10 @@ def edge_of(model: SingleLayerTransformer, target: Target) -> float:
 def _prove_composed(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> Proof | None:
     """A proof for a model whose network computes outer functions; None for other models."""
     found = network_of(model) if claim.places == (0,) else None
-    reading = form_of_model(found[0], claim.places, edge) if found else None
+    reading = form_of_model(found[0], claim.places, edge, arithmetic_of_model(model)) if found else None
     if found is None or reading is None:
         return None
-    return prove_composed(reading, found[1], claim, budget, deployment_of(reading, arithmetic_of_model(model)))
+    return prove_composed(reading, found[1], claim, budget)
 
 
 def covering(
@@ -226,15 +227,6 @@ def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arit
     f = u @ w["W_2"] + w["b_2"] + h
     sizes = [e, q, k, v, (q * k).sum(dim=1), a, u, f, f @ w["W_R"] + w["b_R"]]
     return all(bool((t < arithmetic.overflow / 64 / c.all_tokens).all()) for t in sizes)
-
-
-def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
-    """How the model of a reading is evaluated."""
-    largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
-    summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    scale = reading.frame.scale
-    exact = all(math.frexp(s)[0] == 0.5 for s in scale)
-    return Deployment(arithmetic, summands, reading.steps, scale=max(scale), exact_scale=exact, **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:

@@ -4,7 +4,7 @@ f_k has the additive terms of f that are kinks of affine functions, f_s the othe
 whose values are proportional to their scores (smooth maxima), the hinges, and an affine function ℓ; T_s the other heads and
 what ℓ leaves of the affine part. Any ℓ gives a proof, a good one makes T_k − f_k small: by least squares at random points.
 T_k − f_k is bounded by bisection, where equal kinks cancel, and T_s − f_s by interpolation, which does far better there.
-The rounding of the whole model is added (`layer.rounding.deployed`; that of hinges here).
+The rounding of the whole model is added (`layer.rounding.deployed`).
 """
 
 from dataclasses import replace
@@ -15,11 +15,10 @@ from torch import Tensor
 
 from ..common.budget import Budget
 from ..common.machine import one_thread
-from ..common.outward import UP, UP_MANY, U
+from ..common.outward import UP, U
 from ..formula.rewriting import parted
 from ..layer.form import Block, Form
 from ..layer.reading import Reading
-from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..layer.rounding.proportional import proportional_fit
 from ..target.target import Target
 from .analytic import prove as analytic
@@ -38,7 +37,7 @@ UNEVEN_OF_TOLERANCE, UNEVEN_OF_VALUES = 1e-3, 1e-4
 SAME_COEFFICIENT = 1e-12  # relative difference up to which a coefficient of ℓ is set to that of T
 
 
-def prove(reading: Reading, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
+def prove(reading: Reading, claim: Claim, budget: Budget) -> Proof | None:
     """The proof; None where f has no such parts, or the kinks of T are not those of f."""
     target, tolerance = claim.target, claim.tolerance
     parts = parted(target.formula) if target.formula is not None and not target.margin else None
@@ -54,11 +53,9 @@ def prove(reading: Reading, claim: Claim, budget: Budget, how: Deployment) -> Pr
     linear, bias = reading.form.linear - maxima_form.linear, reading.form.bias - maxima_form.bias
     split_rounding = 2 * U * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
     box = box_of(target, reading.frame)
-    deployed = deployed_rounding(reading.form, *box, how, claim.share(ROUNDING_SHARE) * tolerance) + _hinge_rounding(
-        reading, how
-    )
-    smooth_form = Form(bias, linear, others)
-    proof = analytic.prove(smooth_form, reading.frame, claim.about(smooth), budget, how=how, deployed=deployed.numpy())
+    deployed = reading.program.rounding(*box, claim.share(ROUNDING_SHARE) * tolerance).numpy()
+    smooth_form, known = Form(bias, linear, others), {"program": reading.program, "deployed": deployed}
+    proof = analytic.prove(smooth_form, reading.frame, claim.about(smooth), budget, **known)
     if proof is None:
         return None
     bound, covering = (proof.bound + kinks + split_rounding) * UP, proof.covering
@@ -114,13 +111,3 @@ def _kink_bound(maxima_form: Form, reading: Reading, claim: Claim, budget: Budge
         raise KeyboardInterrupt  # without a bound for the smooth terms there is none to return
     return float(cover.bound.max()) * UP if len(cover) else np.inf
 
-
-def _hinge_rounding(reading: Reading, how: Deployment) -> Tensor:
-    """What the rounding of hinges can add to every output: x̂, products and sums in relu(a·x̂ + b), and its value."""
-    a, edge = how.arithmetic, reading.edge
-    weights = reading.hinges.directions.abs().sum(dim=1)
-    size = (weights * edge + reading.hinges.offsets.abs()) * UP
-    terms = reading.form.dimension + 4 + how.summands + how.steps + len(reading.hinges)
-    e_x = 2.1 * a.u * edge + a.lost(how.scale)
-    off = e_x * weights + terms * a.u * size + terms * a.smallest
-    return (off[:, None] * reading.hinge_values.abs()).sum(dim=0) * UP_MANY

@@ -54,7 +54,7 @@ def affine(
         stored = np.abs(reading.form.linear.numpy() - A.T).sum(axis=0) * X + np.abs(reading.form.bias.numpy() - b)
         lemma = Lemma(
             "the read-heads copy the numbers exactly (all other scores are 800 lower); the sum over them is rounded",
-            {"stored weights": float(stored.max()) * UP_MANY, "rounding": _sum_rounding(reading, size, it.arithmetic)},
+            {"stored weights": float(stored.max()) * UP_MANY, "rounding": _sum_rounding(reading)},
             ASSUMES,
         )
     heads = len(layer.reads)
@@ -82,7 +82,7 @@ def mean(
     if reading is not None and _is_mean(reading, n) and it.holds(n * reach):
         a = it.arithmetic
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
-        rounding = weights + _sum_rounding(reading, np.full(1, reach), a)
+        rounding = weights * (1 + 8 * a.u) + _sum_rounding(reading)
         statement = "all scores are equal, so that all weights are 1/n up to rounding"
         lemma = Lemma(statement, {"rounding": rounding * UP_MANY})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
@@ -152,11 +152,11 @@ def _finished(
     return it.approximation(model, it.require(lemma), function, heads=heads, story=story)
 
 
-def _sum_rounding(reading: Reading, size: np.ndarray, a: Arithmetic) -> float:
-    """Rounding of sums, in any order, whose terms are at most `size` in all, per output; the largest."""
-    terms = (reading.summands + reading.steps + 4) * a.u
-    beside = 2 * reading.steps * a.u * reading.passed.numpy() + 2 * terms * reading.constants.numpy()
-    return float((terms / (1 - terms) * size + beside + reading.error.numpy()).max()) * UP_MANY
+def _sum_rounding(reading: Reading) -> float:
+    """What is computed is this far from the form at most, apart from what the averages of heads are off by."""
+    reach = torch.full((reading.form.dimension,), reading.edge, dtype=torch.float64)
+    sizes = [(torch.full(h.own.shape[:1], reading.edge)[:, None, None] * h.sizes).sum(dim=(0, 1)) for h in reading.program.heads]
+    return float((reading.program.beside(reach) + sum(sizes)).max()) * UP_MANY
 
 
 def _is_mean(reading: Reading, n: int) -> bool:

@@ -143,8 +143,9 @@ def _rounding(reading: Reading, f: Combination, span: float, beta: float, a: Ari
     heads = (2 * sizes + 8) * u * reading.edge + math.expm1(2 * H) * short / beta  # of values of size 1
     factors = np.abs(f.factors) * span  # [set, out]
     total = factors.sum(axis=0) * reading.edge + np.abs(reading.form.bias.numpy())
-    terms = (reading.summands + reading.steps + 4) * u
-    beside = 2 * reading.steps * u * reading.passed.numpy() + 2 * terms * reading.constants.numpy()
     moved = 2 * u * reading.edge * span * f.lipschitz  # x̂ is off by u|x − shift|, scaling is exact
-    found = (heads @ factors + terms / (1 - terms) * total * UP_MANY + beside + reading.error.numpy() + moved) * UP_MANY
-    return np.asarray(found if terms < 0.1 and (total < a.overflow / 8).all() else np.full_like(found, np.inf))
+    after = [(h.sizes[:, 0] * reading.edge).sum(dim=0) for h in reading.program.heads]  # a head has one value, x̂
+    reach = torch.full((reading.form.dimension,), reading.edge, dtype=torch.float64)
+    beside = (reading.program.beside(reach) + sum(after)).numpy()
+    found = (heads @ factors * (1 + 4 * len(f.sets) * u) + beside + moved) * UP_MANY
+    return np.asarray(found if (total < a.overflow / 8).all() else np.full_like(found, np.inf))

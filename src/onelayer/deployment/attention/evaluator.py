@@ -31,10 +31,9 @@ from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...layer.rounding.deployed import Program, edges
 from ...layer.rounding.online_softmax import CUDA, arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
-from ...proof.decision import deployment_of
 from ...target.description import Outside
 from .kernels import card, summands
 from .linear import LinearAttention
@@ -110,18 +109,18 @@ class Evaluator:
     @cached_property
     def rounding(self) -> float:
         """A proved bound on how far floating point takes it from exact numbers on the domain; infinite if none is proved."""
-        reading = self.reading if self.fast is not None else _reading(self.approximation, self.model)
+        own = _of_device(self.model, self.device)
+        reading = self.reading if self.fast is not None else _reading(self.approximation, self.model, own)
         if reading is None or len(reading.hinges):
             return float("inf")
         box, enough = _box(self.approximation), NEGLIGIBLE * self.approximation.certificate.tolerance
         if isinstance(self.fast, SparseAttention):
             return self.fast.rounding(*box, enough)
         on_gpu = isinstance(self.fast, LinearAttention) and self.device.type != "cpu"
-        if self.fast is None:
-            how = deployment_of(reading, _of_device(self.model, self.device))
-        else:
-            how = deployment_by(reading, self.model, self.fast if on_gpu else None)
-        return float(deployed_rounding(reading.form, *box, how, enough).max())
+        program = reading.program
+        if isinstance(self.fast, LinearAttention):
+            program = program_of(reading, self.model.W_E.dtype, self.fast if on_gpu else None)
+        return float(program.rounding(*box, enough).max())
 
     @cached_property
     def bound(self) -> float:
@@ -176,7 +175,7 @@ def evaluator(
         gap = c.tolerance - c.bound
         remainder = REMAINDER_SHARE * gap if gap > 0 else NEGLIGIBLE * c.tolerance
     many = SPARSE_TOKENS if attention == "sparse" else 0
-    sparse = SparseAttention(reading.form, hinges, deployment_by(reading, model), remainder, many)
+    sparse = SparseAttention(reading.form, hinges, program_of(reading, model.W_E.dtype), remainder, many)
     return Evaluator(approximation, attention, remainder, place, model, reading, sparse)
 
 
@@ -195,13 +194,15 @@ def _of_device(model: SingleLayerTransformer, device: torch.device) -> Arithmeti
     return CUDA.arithmetic(arithmetic_of(model.W_E.dtype), model.config.all_tokens)
 
 
-def _reading(approximation: Approximation, model: SingleLayerTransformer) -> Reading | None:
+def _reading(
+    approximation: Approximation, model: SingleLayerTransformer, arithmetic: Arithmetic | None = None
+) -> Reading | None:
     """What the weights compute on the domain; None if that is no sum of softmax averages."""
     if approximation.vocabulary is not None:
         return None
     edge = float(torch.stack(_box(approximation)).abs().max())
     u = arithmetic_of(model.W_E.dtype).u
-    return form_of_model(copy.deepcopy(model).cpu(), approximation.facts.places, edge * (1 + 4 * u))
+    return form_of_model(copy.deepcopy(model).cpu(), approximation.facts.places, edge * (1 + 4 * u), arithmetic)
 
 
 def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
@@ -211,11 +212,10 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
     return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
-def deployment_by(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
+def program_of(reading: Reading, dtype: torch.dtype, fast: LinearAttention | None = None) -> Program:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
-    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
+    form, own = reading.form, arithmetic_of(dtype)
     if fast is None:
-        return how
-    heads, dtype = reading.form.heads, model.W_E.dtype
-    beside = max(how.summands - heads, 0) + len(fast.compiled[dtype].parts)  # coordinates and constants, kernels
-    return replace(how, summands=summands(heads, dtype) + beside, arithmetic=card(how.arithmetic))
+        return Program.of_form(form, own, reading.frame)
+    terms = summands(form.heads, dtype) + form.dimension + 8 + len(fast.compiled[dtype].parts)
+    return Program.of_form(form, card(own), reading.frame, terms)

@@ -26,7 +26,7 @@ from ...formula.additive import maximal
 from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
 from ...layer.heads import Hinges
-from ...layer.rounding.deployed import Boxes, Deployment, box_rounding, deployed_rounding
+from ...layer.rounding.deployed import Boxes, Program
 from .averages import SoftmaxAverages
 from .linear import CHUNK, CompiledForm
 from .shared_keys import EDGE
@@ -61,7 +61,7 @@ class Cells:
     form: Form
     remainder: float
     dtype: torch.dtype
-    how: Deployment
+    how: Program  # of the whole form
     per_side: int = 0  # cells along each side
     made: dict[int, Cell] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class Cells:
 
     def _cell(self, box: Boxes) -> Cell:
         reduced, folded = self._reduced(box)
-        rounding = float(box_rounding(reduced, box, self.how).max()) + self._folding(reduced, folded)
+        rounding = float(self.how.of(reduced).on_boxes(box).max()) + self._folding(reduced, folded)
         form = reduced if rounding <= self.remainder / 2 else self.form
         heads = tuple(SoftmaxAverages.of(block, self.dtype) for block in form.blocks)
         tokens = sum(block.biases.numel() for block in form.blocks)
@@ -168,13 +168,13 @@ class SparseAttention:
     could not be reduced, add their usual rounding (`rounding`).
     """
 
-    def __init__(self, form: Form, hinges: tuple[Hinges, Tensor], how: Deployment, remainder: float, many: int) -> None:
+    def __init__(self, form: Form, hinges: tuple[Hinges, Tensor], how: Program, remainder: float, many: int) -> None:
         local = tuple(block for block in form.blocks if block.biases.shape[1] >= many)
         others = tuple(block for block in form.blocks if block.biases.shape[1] < many)
         self.others = Form(form.bias, form.linear, others)
         self.local = Form(torch.zeros_like(form.bias), torch.zeros_like(form.linear), local)
         groups = maximal(self.local.links()) if local else []
-        self.how = replace(how, summands=how.summands + len(groups) + 2)  # the groups are summed too
+        self.how = replace(how, terms=how.terms + len(groups) + 2)  # the groups are summed too
         dtype = how.arithmetic.dtype
         self.compiled = CompiledForm.of(self.others, dtype, hinges=hinges)
         split = zip(groups, self.local.split(groups), strict=True) if groups else ()
@@ -190,7 +190,7 @@ class SparseAttention:
     def rounding(self, lower: Tensor, upper: Tensor, enough: float = 0.0) -> float:
         """A bound on the rounding of heads that are evaluated in full; not refined once it is at most `enough`."""
         forms = (self.others, self.local)
-        others, local = (deployed_rounding(form, lower, upper, self.how, enough / 2) for form in forms)
+        others, local = (self.how.of(form).rounding(lower, upper, enough / 2) for form in forms)
         return float((others + local).max())
 
 

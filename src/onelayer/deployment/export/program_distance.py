@@ -5,16 +5,14 @@ what is assumed of it), and so the two are within R + R' of each other. This nee
 its domain, without hinges, in its own dtype; any other layer is only measured.
 """
 
-from dataclasses import replace
-
 import torch
 
 from ...common.outward import UP_FEW
 from ...layer.arithmetic import Arithmetic
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.deployed import deployed_rounding
+from ...layer.rounding.deployed import Program
 from ...layer.rounding.online_softmax import Backend
-from ...proof.decision import cannot_overflow, deployment_of
+from ...proof.decision import cannot_overflow
 from .subject import Bound, Subject
 
 NEGLIGIBLE = 0.005  # share of the tolerance: a bound this small is not refined
@@ -39,19 +37,23 @@ def backend_bound(subject: Subject, backend: Backend) -> Bound | None:
 
 
 def distance(subject: Subject, reading: Reading, other: Arithmetic, where: str = "", terms: int = 0) -> Bound | None:
-    """R + R', where the other program adds up at least this many terms; None if nothing is proved."""
+    """R + R'; with `terms` the other program evaluates the form itself, and adds up this many of them; None if unproved."""
     if not subject.same or len(reading.hinges):
         return None
     low, high = (t.flatten() for t in subject.reach)
     enough = NEGLIGIBLE * subject.approximation.certificate.tolerance
 
-    def rounding(arithmetic: Arithmetic) -> float:
-        how = deployment_of(reading, arithmetic)
-        how = replace(how, summands=max(how.summands, terms))
-        return float(deployed_rounding(reading.form, low, high, how, enough).max())
+    def rounding(program: Program) -> float:
+        return float(program.rounding(low, high, enough).max())
 
-    own = rounding(subject.arithmetic)
-    its = own if other == subject.arithmetic else rounding(other)
+    own = rounding(reading.program)
+    if terms:
+        its = rounding(Program.of_form(reading.form, other, reading.frame, terms)) + float(reading.error.max())
+    elif other == reading.program.arithmetic:
+        its = own
+    else:
+        again = form_of_model(subject.model, subject.places, reading.edge, other)
+        its = rounding(again.program) if again is not None else float("inf")
     found = (own + its) * UP_FEW
     of = f"any difference on the domain{where}, rounding included, for {', '.join(other.assumptions)}"
     return Bound(found, of, its) if found < float("inf") else None

@@ -1,47 +1,47 @@
-"""How far the floating point of a deployed model can take it from its real function, box by box.
+"""How far the floating point of a program can take a layer from the sum of softmax averages that it is, box by box.
 
 Write u for the unit roundoff. A head averages its values v_t with weights w_t = e^(s_t)/Σ e^(s_t), z = Σ w_t v_t. If the
 exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average moves by exactly
 
     Σ_t w_t η_t (v_t − z)/(1 + Σ_t w_t η_t),    so by at most Σ_t w_t E_t |v_t − z| / (1 − Σ_t w_t E_t):
 
-errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_i| over n non-zero keys,
+errors count only where a weight is neither 0 nor 1. With scores that are off by d_t (`HeadProgram.scores`, by the lemma of `affine`),
 
-    softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1,  d_t = u(n P_t + (n−1)|b_t| + |s_t|): n products and the bias added up in
-                any order; a_t = max s − s_t: the largest score is subtracted first (`shift_roundings` times).
-                Attention that goes through the tokens in blocks costs a little more (`online_softmax.py`)
-    factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (linear attention)
+    softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1, a_t = max s − s_t: the largest score is subtracted first (`shift_roundings`
+                times). Attention that goes through the tokens in blocks costs a little more (`online_softmax.py`)
+    factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1, P_t = Σ_i |keys_ti x_i|: e^(k x_i) is computed, e^(b_t) is stored (linear
+                attention)
 
 and the larger one is taken. (Smooth maxima have another bound, see `proportional.py`.) Then, for a head of T tokens, in either
 form
 
     3u|z| + …              the normaliser and its reciprocal, or a division; …: what its additions cost, in any order
-    5u Σ_t w_t |v_t| + …   a weight's product with the reciprocal, the value (two roundings), their product, a fused one; likewise
-    n u Σ_heads |z|        all heads added up, in any order, n terms
-
-and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
-relative error of at most 2u(1 + u) with the stored shift and scale, u if the scale is a power of two, and what underflow takes
-(`Arithmetic.lost`); it moves scores and values of all heads.
+    3u Σ_t w_t |v_t| + …   a weight's product with the reciprocal, with the value, a fused one; likewise
+    Σ_t w_t |Δv_t|         the values themselves (`HeadProgram.values`)
 
 All this on a box with centre c and half-widths r. With k̄ = Σ w_t(c) keys_t, Jensen's inequality gives
 
     w_t(x) ≤ w_t(c) e^(Σ_i |keys_ti − k̄_i| r_i),
 
 and since ∂_i z is Σ_t w_t slopes_ti plus the covariance of keys and values, |z(x) − z(c)| ≤ Σ_i r_i sup|∂_i z| follows from
-the same bounds. Boxes are halved where the bound is largest, until it is small enough or the budget is spent.
+the same bounds. Whatever the weights are, Σ_t w_t |v_t − z| is at most half the range of the values. What comes after the heads
+is a combination of |z|, of their errors and of |x̂| (`Program`). Boxes are halved where the bound is largest, until it is small
+enough or the budget is spent.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ...common.outward import UP_FEW, UP_MANY
-from ...formula.additive import maximal
+from ...formula.additive import home_of, maximal
 from ..arithmetic import FLOAT64, Arithmetic
+from ..assemble.frame import Frame
 from ..form import Block, Form
 from .proportional import VANISHED, maximum_rounding, proportional_fit
 
@@ -76,55 +76,163 @@ class Boxes:
 
 
 @dataclass(frozen=True)
-class Deployment:
-    """How a form is evaluated: the arithmetic, terms of the sum over the heads, additions after it, constants that cancel."""
+class HeadProgram:
+    """Heads that a program computes, and what it is off by: column 0 counts alone, column 1 + i times |x̂_i|.
+
+    An output is off by `moved` times the errors of the averages, and by `sizes` times their absolute values.
+    """
+
+    block: Block
+    scores: Float[Tensor, "head token column"]
+    own: Float[Tensor, "head token"]  # times |score|
+    values: Float[Tensor, "head token column out"]
+    sizes: Float[Tensor, "head out output"]
+    moved: Float[Tensor, "head out output"]
+
+    def part(self, heads: Tensor, coordinates: Tensor) -> "HeadProgram":
+        """Some heads, which depend on no other coordinates than these."""
+        columns = torch.cat([torch.zeros(1, dtype=torch.int64), 1 + coordinates])
+        scores, values = self.scores[heads][..., columns], self.values[heads][:, :, columns]
+        rest = (self.own[heads], values, self.sizes[heads], self.moved[heads])
+        return HeadProgram(self.block.part(heads, coordinates), scores, *rest)
+
+    def same_heads(self, other: "HeadProgram") -> bool:
+        """Whether scores, values and their errors are the same."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("scores", "own", "values"))
+        fields = ("keys", "biases", "values", "slopes")
+        blocks = ((getattr(self.block, name), getattr(other.block, name)) for name in fields)
+        return all(torch.equal(a, b) for a, b in (*pairs, *blocks))
+
+    def touched(self) -> Tensor:
+        """[head, coordinate]: which coordinates a head, or its error, depends on."""
+        loose = self.scores[..., 1:].ne(0).any(dim=1) | self.values[:, :, 1:].ne(0).any(dim=3).any(dim=1)
+        return self.block.touched() | loose
+
+
+@dataclass(frozen=True)
+class Program:
+    """A layer, or a form, as it is computed: heads, and what else an output is off by."""
 
     arithmetic: Arithmetic
-    summands: int
-    steps: int
-    passed: float = 0.0  # constants that are added and subtracted again after the sum, in absolute value
-    constants: float = 0.0  # constants among the summands, in absolute value, where they may cancel
-    scale: float = 1.0  # the largest |scale| of x̂ = (x − shift)·scale
-    exact_scale: bool = False  # whether all scales are powers of two, so that the product is not rounded
-    error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
+    heads: tuple[HeadProgram, ...]
+    constant: Float[Tensor, " output"]
+    linear: Float[Tensor, "coordinate output"]  # times |x̂_i|
+    hat: Float[Tensor, "coordinate"]  # x̂_i is off by this share of itself,
+    lost: Float[Tensor, "coordinate"]  # and by this
+    terms: int = 0  # that are added up for an output, where the form itself is computed,
+    factored: bool = False  # perhaps by linear attention
+    others: tuple["Program", ...] = ()  # programs that the bound is to cover, too
 
-    @property
-    def beside(self) -> float:
-        """What comes after the sum over the heads, wherever the point is."""
-        u = self.arithmetic.u
-        return 2 * self.steps * u * self.passed + (self.summands + self.steps + 2) * u * self.constants + self.error
+    @staticmethod
+    def of_form(
+        form: Form, arithmetic: Arithmetic, frame: Frame | None = None, terms: int | None = None, factored: bool = True
+    ) -> "Program":
+        """A program that evaluates the form itself, and adds up this many terms for an output.
+
+        Without a frame x̂ is assumed to be rounded twice, as with any shift and a scale up to 1.
+        """
+        frame = frame or Frame((1.0,) * form.dimension, (0.9,) * form.dimension)
+        share, lost = hat_errors(np.array(frame.shift), np.array(frame.scale), arithmetic)
+        hat = (torch.from_numpy(share), torch.from_numpy(lost))
+        terms = form.heads + form.dimension + len(form.blocks) + 4 if terms is None else terms
+        nothing = torch.zeros(0, dtype=torch.float64)
+        return Program(arithmetic, (), nothing, nothing, *hat, terms, factored).of(form)
+
+    def of(self, form: Form) -> "Program":
+        """The same program with another form."""
+        a, D, m, hat, lost = self.arithmetic, form.dimension, len(form.bias), self.hat, self.lost
+        count = self.terms * a.u
+        adding = count / (1 - count) if count < 0.1 else math.inf
+        eye = torch.eye(m, dtype=torch.float64)
+        heads = []
+        for b in form.blocks:
+            keys, bias, there = b.keys.abs(), b.biases.masked_fill(~b.there, 0.0).abs(), b.there
+            keys = keys.masked_fill(~there[..., None], 0.0)
+            k = keys.ne(0).sum(dim=-1) + (bias > 0)
+            extra = a.u * (k - 2).clamp_min(0) + a.score_roundings * a.u
+            first = extra * bias + k * a.smallest + keys @ lost
+            scores = torch.cat([first[..., None], keys * ((a.u + extra)[..., None] + hat)], dim=-1)
+            value, slopes = b.values.abs().masked_fill(~there[..., None], 0.0), b.slopes.abs()
+            more = (2 + (slopes.ne(0).any(dim=-1).sum(dim=-1) - 1).clamp_min(0)) * a.u  # [head, token]
+            steep = slopes.masked_fill(~there[..., None, None], 0.0)
+            rest = more[..., None] * value + torch.einsum("htdo,d->hto", steep, lost) + a.smallest * (D + 1)
+            values = torch.cat([rest[:, :, None], steep * (more[..., None, None] + hat[:, None])], dim=2)
+            wide = eye.expand(len(keys), m, m)
+            heads.append(HeadProgram(b, scores, (k >= 2) * a.u, values, adding * wide, (1 + adding) * wide))
+        straight = form.linear.abs()
+        constant = adding * form.bias.abs() + (1 + adding) * (straight.T @ lost)
+        constant = constant + 4 * (form.heads + D + 1) * a.smallest
+        linear = straight * (4 * a.u + adding + (1 + adding) * hat[:, None])
+        return replace(self, heads=tuple(heads), constant=constant * UP_MANY, linear=linear * UP_MANY)
+
+    def only(self, outputs: list[int]) -> "Program":
+        """The program of these outputs."""
+        heads = tuple(replace(h, sizes=h.sizes[..., outputs], moved=h.moved[..., outputs]) for h in self.heads)
+        others = tuple(program.only(outputs) for program in self.others)
+        return replace(
+            self, heads=heads, constant=self.constant[outputs], linear=self.linear[:, outputs], others=others
+        )
+
+    def beside(self, reach: Float[Tensor, " coordinate"]) -> Float[Tensor, " output"]:
+        """What outputs are off by for |x̂| ≤ reach, apart from the heads."""
+        return (self.constant + reach * (1 + 4 * self.arithmetic.u) @ self.linear) * UP_MANY
+
+    def after(self, heads: list[tuple[Tensor, Tensor]], reach: Float[Tensor, " coordinate"]) -> Float[Tensor, " output"]:
+        """What outputs are off by, given (|z|, errors of z), [head, out], of all heads."""
+        total = self.beside(reach)
+        for own, (size, error) in zip(self.heads, heads, strict=True):
+            total = total + torch.einsum("hw,hwo->o", size, own.sizes) + torch.einsum("hw,hwo->o", error, own.moved)
+        return total * UP_MANY
+
+    def rounding(
+        self, lower: Tensor, upper: Tensor, enough: float = 0.0, over: Callable[[], bool] = lambda: False
+    ) -> Float[Tensor, " output"]:
+        """|computed − T| on the box lower ≤ x̂ ≤ upper, per output, halving boxes until it is at most `enough` or time is
+        `over`; ∞ if unproved.
+
+        Heads of different groups of coordinates are bounded separately: the maximum of a sum is at most the sum of the maxima.
+        """
+        total = self.beside(torch.maximum(lower.abs(), upper.abs()))
+        rows = [row.nonzero().flatten().tolist() for h in self.heads for row in h.touched()]
+        groups = maximal(sorted({tuple(row) for row in rows})) or [(0,)]
+        home = torch.tensor([home_of(row, groups) for row in rows])
+        for position, group in enumerate(groups):
+            pick, parts, first = torch.tensor(group), [], 0
+            for h in self.heads:
+                mine = home[first : first + len(h.own)] == position
+                first += len(h.own)
+                if mine.any():
+                    parts.append(h.part(mine, pick))
+            own = replace(self, heads=tuple(parts), linear=self.linear[pick], hat=self.hat[pick], lost=self.lost[pick])
+            start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
+            total = total + _largest(own, start, enough / len(groups), over)
+        for program in self.others:
+            total = torch.maximum(total, program.rounding(lower, upper, enough, over))
+        return (total * UP_MANY).nan_to_num(nan=torch.inf, posinf=torch.inf)
+
+    def on_boxes(self, boxes: Boxes) -> Float[Tensor, "box output"]:
+        """|computed − T| on every box."""
+        straight = boxes.reach * (1 + 4 * self.arithmetic.u) @ self.linear
+        return (box_rounding(self, boxes) + straight + self.constant) * UP_MANY
 
 
-def deployed_rounding(
-    form: Form,
-    lower: Tensor,
-    upper: Tensor,
-    how: Deployment,
-    enough: float = 0.0,
-    over: Callable[[], bool] = lambda: False,
-) -> Float[Tensor, " out"]:
-    """|computed − T| on the box lower ≤ x̂ ≤ upper, per output, halving boxes until it is at most `enough` or time is
-    `over`; ∞ if unproved.
+def hat_errors(shift: np.ndarray, scale: np.ndarray, a: Arithmetic) -> tuple[np.ndarray, np.ndarray]:
+    """x̂ = fl(fl(x − shift)·scale) is off by the first, relative, and by the second, absolute; [coordinate].
 
-    Heads of different groups of coordinates are bounded separately: the maximum of a sum is at most the sum of the maxima.
+    A difference from 0 and a product with a power of two are exact.
     """
-    total = torch.zeros_like(form.bias)
-    groups = maximal(form.links()) or [(0,)]
-    for group, part in zip(groups, form.split(groups), strict=True):
-        pick = list(group)
-        start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
-        total = total + _largest(part, start, how, enough / len(groups), over)
-    safe = max(how.passed, how.constants) < how.arithmetic.overflow / 8
-    return (total + how.beside) * UP_MANY if safe else total + torch.inf
+    rounded = (shift != 0).astype(np.float64) + (np.frexp(scale)[0] != 0.5)
+    lost = np.array([a.lost(s) for s in scale.tolist()])
+    return rounded * a.u * (1 + a.u), np.where((shift == 0) & (scale == 1), 0.0, lost)
 
 
-def _largest(
-    form: Form, boxes: Boxes, how: Deployment, enough: float, over: Callable[[], bool]
-) -> Float[Tensor, " out"]:
-    """The largest bound over boxes that cover the given one."""
-    width = form.spreads + 1e-300
-    size = _size(form)
-    found, spent, before = box_rounding(form, boxes, how), size, [torch.inf] * PATIENCE
+def _largest(program: Program, boxes: Boxes, enough: float, over: Callable[[], bool]) -> Float[Tensor, " output"]:
+    """The largest bound on what heads add over boxes that cover the given one."""
+    if not program.heads:
+        return torch.zeros_like(program.constant)
+    width = torch.stack([h.block.key_spreads().amax(dim=0) for h in program.heads]).amax(dim=0) + 1e-300
+    size = _size(program)
+    found, spent, before = box_rounding(program, boxes), size, [torch.inf] * PATIENCE
     while True:
         worst = found.amax(dim=1)
         high = float(worst.max())
@@ -135,7 +243,7 @@ def _largest(
         pick = (-worst).argsort()[: max(1, AT_ONCE // size)]
         pick = pick[worst[pick] >= CLOSE * high]
         fresh = boxes[pick].halved((boxes.halves[pick] * width).argmax(dim=1))
-        values = box_rounding(form, fresh, how)
+        values = box_rounding(program, fresh)
         spent += size * len(values)
         keep = torch.ones(len(worst), dtype=torch.bool)
         keep[pick] = False
@@ -143,41 +251,40 @@ def _largest(
         found = torch.cat([found[keep], values])
 
 
-def _size(form: Form) -> int:
+def _size(program: Program) -> int:
     """About how many numbers are computed for a box."""
-    return sum(b.biases.numel() for b in form.blocks) * (form.dimension + 3) * len(form.bias) + 1
+    return sum(h.block.values.numel() * (h.block.keys.shape[2] + 3) for h in program.heads) + 1
 
 
-def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
-    """|computed − T| on every box, except for what comes after the sum."""
-    rows = max(1, AT_ONCE // _size(form))
+def box_rounding(program: Program, boxes: Boxes) -> Float[Tensor, "box output"]:
+    """What heads add to |computed − T| on every box."""
+    rows = max(1, AT_ONCE // _size(program))
     pieces = zip(boxes.centres.split(rows), boxes.halves.split(rows), strict=True)
-    return torch.cat([_box_rounding(form, Boxes(c, r), how) for c, r in pieces])
+    return torch.cat([_box_rounding(program, Boxes(c, r)) for c, r in pieces])
 
 
-def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
-    a = how.arithmetic
-    X = boxes.reach * (1 + 3 * a.u) + a.lost(how.scale)
-    e_x = (1 if how.exact_scale else 2) * a.u * (1 + a.u) * X + a.lost(how.scale)
-    straight = X @ form.linear.abs()
-    total = 4 * a.u * straight + e_x @ form.linear.abs() + 4 * (form.heads + form.dimension + 1) * a.smallest
-    sizes = form.bias.abs() + straight
-    for block in form.blocks:
-        errors, contribution = _head_rounding(block, boxes, X, e_x, a)
-        total = total + errors.sum(dim=1)
-        sizes = sizes + contribution.sum(dim=1)
-    terms = (how.summands + how.steps + form.dimension + len(form.blocks) + 2) * a.u
-    found = (total + terms / (1 - terms) * (sizes + total)) * UP_MANY if terms < 0.1 else total + torch.inf
-    found = torch.where(4 * (sizes + total) < a.overflow, found, torch.inf)
+def _box_rounding(program: Program, boxes: Boxes) -> Float[Tensor, "box output"]:
+    a = program.arithmetic
+    e_x = boxes.reach * program.hat + program.lost
+    X = (boxes.reach + e_x) * (1 + 2 * a.u)
+    total = torch.zeros(len(X), len(program.constant), dtype=torch.float64)
+    largest = torch.zeros(len(X), dtype=torch.float64)
+    for head in program.heads:
+        errors, contribution = _head_rounding(head, boxes, X, e_x if program.factored else None, a)
+        total = total + torch.einsum("bhw,hwo->bo", errors, head.moved)
+        total = total + torch.einsum("bhw,hwo->bo", contribution, head.sizes)
+        largest = torch.maximum(largest, (contribution + errors).sum(dim=1).amax(dim=1))
+    found = torch.where(4 * largest[:, None] < a.overflow, total * UP_MANY, torch.inf)
     return found.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 def _head_rounding(
-    block: Block, boxes: Boxes, X: Tensor, e_x: Tensor, a: Arithmetic
+    head: HeadProgram, boxes: Boxes, X: Tensor, e_x: Tensor | None, a: Arithmetic
 ) -> tuple[Float[Tensor, "box head out"], Float[Tensor, "box head out"]]:
-    """(errors of every head, bounds on |z|) on every box."""
-    c, r = boxes.centres, boxes.halves
-    keys, there = block.keys, block.there
+    """(errors of every head, bounds on |z|) on every box; `e_x`: of x̂, where heads may be computed in the factored form."""
+    c, r, block = boxes.centres, boxes.halves, head.block
+    keys, there, T, R = block.keys, block.there, block.biases.shape[1], a.rescalings
+    hidden = ~there[None, :, :, None]
     score = torch.einsum("bd,htd->bht", c, keys) + block.biases
     sure = score.masked_fill(~there, 0.0).abs()
     log_w = torch.log_softmax(score, dim=-1)
@@ -197,51 +304,49 @@ def _head_rounding(
     covariance = torch.einsum("bht,bhto->bho", W * grow, dev) + (W * grow).sum(dim=-1)[..., None] * around
     osc = torch.minimum(around, slope + covariance)
     # scores, exponentials
-    products = torch.einsum("bd,htd->bht", X, keys.abs())
-    n = keys.ne(0).sum(dim=-1)
-    bias = block.biases.masked_fill(~there, 0.0).abs()
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
-    added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
-    d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
-    d = d + a.score_roundings * a.u * (products + bias)
+    d = head.scores[..., 0] + torch.einsum("bd,htd->bht", X, head.scores[..., 1:]) + head.own * (sure + moves)
     top = (grow.masked_fill(~there, 0.0).amax(dim=-1) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1))[..., None]
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
-    factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP_MANY
-    softmax = _off((d + a.shift_roundings * a.u * below + a.rescalings * a.exp_error) * UP_MANY, a.exp_error)
-    E = torch.maximum(softmax, _off(factored, 2 * a.exp_error + 3 * a.u)).masked_fill(~there, 0.0)
+    E = _off((d + a.shift_roundings * a.u * below + a.rescalings * a.exp_error) * UP_MANY, a.exp_error)
+    whole = a.shift_roundings * VANISHED * a.u + 2 * (1 + R) * a.exp_error
+    logs = d + whole
+    if e_x is not None:
+        factored = torch.einsum("bd,htd->bht", a.u * X + e_x, keys.abs()) * UP_MANY
+        E = torch.maximum(E, _off(factored, 2 * a.exp_error + 3 * a.u))
+        logs = torch.maximum(logs, factored + 3 * a.exp_error + 4 * a.u)
+    E = E.masked_fill(~there, 0.0)
     share = (W * E).sum(dim=-1)[..., None]
     first = torch.einsum("bht,bhto->bho", W * E, dev + osc[:, :, None]) / (1 - share)
     first = torch.where(share < 0.5, first, torch.inf)
+    widest = (value + swing).masked_fill(hidden, -torch.inf).amax(dim=2)
+    widest = widest - (value - swing).masked_fill(hidden, torch.inf).amin(dim=2)
+    most_off = E.amax(dim=-1)[..., None]
+    first = torch.fmin(first, torch.where(most_off < 0.5, most_off * widest / 2 / (1 - most_off) * UP_MANY, torch.inf))
     # averaging
     size = block.values.abs() + torch.einsum("bd,htdo->bhto", X, block.slopes.abs())
-    size = size.masked_fill(~there[None, :, :, None], 0.0)
-    T, R = block.biases.shape[1], a.rescalings
+    size = size.masked_fill(hidden, 0.0)
     here, most = z.abs() + osc, size.amax(dim=2)
     taken = W * (1 + E) / (1 - share) * UP_MANY  # the weights that are computed, sums aside
     terms = taken[..., None] * size
     up, down = (taken[..., None] * (s * value + swing).clamp_min(0.0) for s in (1, -1))  # of either sign
     one_sided = torch.maximum(up.sum(dim=2), down.sum(dim=2)) + 4 * a.u * terms.sum(dim=2)
     normaliser = any_order(taken, taken.sum(dim=-1), a.u) + 3 * a.u + R * a.u * taken.sum(dim=-1)
-    more = max(0, int(block.slopes.ne(0).any(dim=-1).sum(dim=-1).max()) - 1)  # values that sum up several x̂_i
     if block.slopes.any():  # where keys are shared, constants and slopes are summed up apart
         constant = taken[..., None] * block.values.abs().masked_fill(~there[..., None], 0.0)
         apart_terms = torch.cat([constant, (terms - constant).clamp_min(0.0)], dim=2)
         added_up = any_order(apart_terms.transpose(2, 3), terms.sum(dim=2) * UP_MANY, a.u)
     else:
         added_up = any_order(terms.transpose(2, 3), one_sided, a.u)
-    summed = added_up + (5 + R + more) * a.u * terms.sum(dim=2)
+    summed = added_up + (3 + R) * a.u * terms.sum(dim=2)
+    shaken = (head.values[:, :, 0] + torch.einsum("bd,htdo->bhto", X, head.values[:, :, 1:])).masked_fill(hidden, 0.0)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
-    errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
+    errors = errors + torch.fmin((taken[..., None] * shaken).sum(dim=2), shaken.amax(dim=2) * UP_MANY)
     trusted = own < 1e-7  # the scores computed here are float64, too
     # or, where values are proportional to scores, as a maximum: the weights may then be anything
-    whole = a.shift_roundings * VANISHED * a.u + 2 * (1 + R) * a.exp_error
-    logs = torch.maximum(d + whole, factored + 3 * a.exp_error + 4 * a.u)
-    moved = torch.einsum("bd,htdo->bhto", e_x, block.slopes.abs()).masked_fill(~there[None, :, :, None], 0.0)
-    other = (
-        maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0))
-        + (2 * (T + R) + 9 + more) * a.u * most
-    )
-    errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
+    other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0))
+    other = other + (2 * (T + R) + 7) * a.u * most + shaken.amax(dim=2)
+    errors = torch.fmin(torch.where(trusted, errors, torch.inf), other)
     errors = (errors + 4 * T * (1 + R) * a.smallest * (1 + most)) * (1 + (2 * (T + R) + 20) * a.u)
     return errors, torch.where(trusted, torch.fmin(here, most), most)
 

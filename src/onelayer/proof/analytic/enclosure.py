@@ -16,6 +16,7 @@ import torch
 
 from ...common.outward import UP, U
 from ...formula.float_bounds import evaluate_bounded_on_grids
+from ...layer.assemble import Frame
 from . import chebyshev
 from .grid import Grids, on_grids
 from .sharp import is_sharp, on_sharp_grids
@@ -105,7 +106,7 @@ def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, n
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
     if is_sharp(summand.form, summand.edge):
-        T, rounding = on_sharp_grids(summand.form, grids, float(np.abs(scale).max()))
+        T, rounding = on_sharp_grids(summand.form, grids, Frame(tuple(shift.tolist()), tuple(scale.tolist())))
     else:
         T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
     with np.errstate(invalid="ignore"):

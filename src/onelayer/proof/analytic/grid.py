@@ -29,8 +29,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.outward import U
+from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
-from ...layer.rounding.whole_box import EXP_ULPS, INFLATION, form_rounding
+from ...layer.rounding.deployed import Boxes, Program
+from ...layer.rounding.whole_box import EXP_ULPS, INFLATION
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time
@@ -78,7 +80,9 @@ def on_grids(
             y += grids.coordinate(i)[..., None] * form.linear[i]
     steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
     if any(steep):  # some heads one way, some the other: both errors, each for all heads, cover the mixture
-        rounding = rounding + form_rounding(form, edge, form.summands).cpu()
+        whole = Boxes(torch.zeros(1, D, dtype=torch.float64), torch.full((1, D), edge, dtype=torch.float64))
+        program = Program.of_form(form.to("cpu"), FLOAT64, terms=form.summands + 6, factored=False)
+        rounding = rounding + program.on_boxes(whole)[0]
     for block, pointwise in zip(form.blocks, steep, strict=True):
         if pointwise:
             y += _pointwise(block, grids).reshape(y.shape)

@@ -33,7 +33,7 @@ from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
-from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...layer.rounding.deployed import Program, edges
 from ...target.singular import places_of
 from ...target.target import Target
 from ..boxes import Covering, bound_of_sum, range_of_sum
@@ -55,7 +55,7 @@ def prove(
     claim: Claim,
     budget: Budget | None = None,
     truncation: float | None = None,
-    how: Deployment | None = None,
+    program: Program | None = None,
     deployed: np.ndarray | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
@@ -63,18 +63,18 @@ def prove(
     `truncation` is the absolute error that interpolation may add, by default a twentieth of the tolerance: it decides the
     degrees, not the boxes. Once a bound holds, the stage reported to `progress` names it; an interrupt from the keyboard
     then ends the refinement, and the bound so far is returned. Before that the interrupt is raised.
-    `how` says how the model is evaluated, by default in float64 with one summand per head and coordinate, the output just
-    read; `deployed` is its rounding per output, if that is known already (`form` may be only some heads of the model).
+    `program` says how the form is computed, by default in float64 as it stands; `deployed` is its rounding per output, if that
+    is known already (`form` may be only some heads of the model).
     """
     target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
         return None
-    budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
+    budget, program = budget or Budget(), program or Program.of_form(form, FLOAT64, frame)
     best: Proof | None = None
     for groups in _splittings(form, target):
         if _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
             goal = (claim.share(TRUNCATION_SHARE) * tolerance if truncation is None else truncation) / len(groups)
-            found = _prove(form, frame, claim, groups, goal, budget, how, deployed)
+            found = _prove(form, frame, claim, groups, goal, budget, program, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
 
@@ -91,16 +91,15 @@ def _prove(
     groups: list[tuple[int, ...]],
     goal: float,
     budget: Budget,
-    how: Deployment,
+    program: Program,
     deployed: np.ndarray | None,
 ) -> Proof:
     """The proof with g split into these groups, truncation up to `goal` in each."""
     target, progress = claim.target, claim.progress
     assert target.formula is not None
     if deployed is None:
-        deployed = deployed_rounding(
-            form, *box_of(target, frame), how, claim.share(ROUNDING_SHARE) * claim.tolerance, budget.over
-        ).numpy()
+        enough = claim.share(ROUNDING_SHARE) * claim.tolerance
+        deployed = program.rounding(*box_of(target, frame), enough, budget.over).numpy()
     wanted = claim.tolerance / UP - float(deployed.max()) if len(groups) == 1 else math.inf
     covers: list[Cover | RationalCover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
@@ -124,7 +123,7 @@ def _prove(
         interrupted=interrupted,
     )
     assumptions = (
-        *how.arithmetic.assumptions,
+        *program.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
         *(("the proof's float64 arithmetic on a GPU is IEEE 754, exp within 2 units in the last place",) * on_gpu),

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ...common.outward import UP_FEW
 from ...layer.arithmetic import FLOAT64
+from ...layer.assemble import Frame
 from ...layer.form import Form
-from ...layer.rounding.deployed import Boxes, Deployment, box_rounding
+from ...layer.rounding.deployed import Boxes, Program
 from .grid import AT_ONCE, Grids
 
 SHARP = 2.0**12  # spread of scores over the domain from which this pays
@@ -23,16 +24,16 @@ def is_sharp(form: Form, edge: float) -> bool:
 
 
 def on_sharp_grids(
-    form: Form, grids: Grids, scale: float
+    form: Form, grids: Grids, frame: Frame
 ) -> tuple[Float[Tensor, "box point out"], Float[Tensor, "box out"]]:
-    """(T at every point of every grid, a bound on its rounding); x̂ = fl(fl(x − shift)·scale), scale the largest one."""
+    """(T at every point of every grid, a bound on its rounding); x̂ is computed as the frame does."""
     boxes, points, m = len(grids.axes), grids.axes.shape[2] ** grids.dimension, len(form.bias)
     numbers = max([1, *(block.biases.numel() * (1 + m) for block in form.blocks)])
     rows = grids.points().split(max(1, AT_ONCE // numbers))
     T = torch.cat([_at(form, x) for x in rows]).reshape(boxes, points, m)
     halves = grids.halves * UP_FEW + 4 * FLOAT64.u * (grids.centres.abs() + grids.halves)
-    how = Deployment(FLOAT64, form.heads + form.dimension + 1, 1, scale=scale)
-    return T, box_rounding(form, Boxes(grids.centres, halves), how)
+    program = Program.of_form(form, FLOAT64, frame, factored=False)
+    return T, program.on_boxes(Boxes(grids.centres, halves))
 
 
 def _at(form: Form, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, "point out"]:

@@ -22,7 +22,6 @@ from ...layer.assemble import Frame
 from ...layer.composed_reading import OuterNetwork
 from ...layer.form import Block, Form
 from ...layer.reading import Reading
-from ...layer.rounding.deployed import Deployment
 from ...target.ranges import range_of
 from ...target.target import Target
 from ..analytic import prove as analytic
@@ -73,7 +72,7 @@ class Added:
         return float((np.abs(ends).max(axis=1) + self.rounding + adding).max()) * UP_FEW
 
 
-def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
+def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget) -> Proof | None:
     """The proof, or None if the lanes of the model are not inner functions of the formula."""
     target = claim.target
     lanes = matched(reading, network, target)
@@ -81,14 +80,14 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
         return None
     constants, found = [lane for lane in lanes if lane.index < 0], list[Proved]()
     for lane in (lane for lane in lanes if lane.index >= 0):
-        one = _proved(reading, network, lane, claim, budget, how)
+        one = _proved(reading, network, lane, claim, budget)
         if one is None:
             return None
         found.append(one)
     ends, sizes, rounding = np.tile(network.bias[:, None], (1, 2)), np.abs(network.bias), np.zeros(target.outputs)
     for one in found:
         top = np.nextafter(one.span[1] + one.proof.bound * UP - one.lane.shift, np.inf)
-        rounding[one.lane.output] += network.rounding(one.lane.index, one.lane.output, float(top), how.arithmetic)
+        rounding[one.lane.output] += network.rounding(one.lane.index, one.lane.output, float(top), reading.program.arithmetic)
     for lane in constants:  # terms without variables
         ball = enclose(Formula("", target.formula.names, (lane.term.inner,)), [0.0] * target.dimension)[0]
         ends[lane.output] -= (ball.upper(), ball.lower())
@@ -101,16 +100,14 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
     return Proof(bound, evidence, inner[0].assumptions)
 
 
-def _proved(
-    reading: Reading, network: OuterNetwork, lane: Lane, claim: Claim, budget: Budget, how: Deployment
-) -> Proved | None:
+def _proved(reading: Reading, network: OuterNetwork, lane: Lane, claim: Claim, budget: Budget) -> Proved | None:
     """The lane with its own proof; None if there is none."""
     curve, inner = Curve.of(network, lane), claim.target.inner(lane.term.inner)
     assert inner.formula is not None
     matters = NEGLIGIBLE * claim.tolerance / max(float(np.abs(np.cumsum(curve.values)).max()), 1e-290)
     own = replace(claim, tolerance=max(lane.apart, matters), progress=None).about(inner)
     form = _lane_form(reading.form, lane)
-    proof = analytic.prove(form, reading.frame, own, budget, how=how)
+    proof = analytic.prove(form, reading.frame, own, budget, program=reading.program.only([lane.index]))
     span = range_of(inner.formula, inner.domain)
     if proof is None or not np.isfinite(proof.bound) or not np.isfinite(span).all():
         return None
