@@ -30,7 +30,7 @@ enough or the budget is spent.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -135,11 +135,15 @@ class Program:
         share, lost = hat_errors(np.array(frame.shift), np.array(frame.scale), arithmetic)
         hat = (torch.from_numpy(share), torch.from_numpy(lost))
         terms = form.heads + form.dimension + len(form.blocks) + 4 if terms is None else terms
-        nothing = torch.zeros(0, dtype=torch.float64)
-        return Program(arithmetic, (), nothing, nothing, *hat, terms, factored).of(form)
+        return Program(arithmetic, (), 0 * form.bias, 0 * form.linear, *hat, terms, factored).of(form)
+
+    def within(self, coordinates: Sequence[int]) -> "Program":
+        """The same for forms of these coordinates; it is still to be given one."""
+        pick = list(coordinates)
+        return replace(self, heads=(), linear=self.linear[pick], hat=self.hat[pick], lost=self.lost[pick])
 
     def of(self, form: Form) -> "Program":
-        """The same program with another form."""
+        """The same program with another form of the same coordinates."""
         a, D, m, hat, lost = self.arithmetic, form.dimension, len(form.bias), self.hat, self.lost
         count = self.terms * a.u
         adding = count / (1 - count) if count < 0.1 else math.inf
