@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from exact import exact_form, within
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.conditioning import cancelling, centred, conditioned, from_origin, rounding_at
 from onelayer.layer.grid import BFLOAT16, FLOAT32
@@ -78,11 +79,17 @@ def test_float32_goes_far_below_what_its_values_once_allowed(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_a_key_that_is_rounded_when_it_is_computed_has_no_reading(dtype):
-    """S·W_K with a factor that is no power of two: float32 rounds the key, which no bound of the form charges for."""
+def test_a_key_that_is_rounded_when_it_is_computed_is_charged(dtype):
+    """S·W_K with a factor that is no power of two: float32 rounds the key, and the bound says so."""
     target = ol.Target("x1 + x2", [(0, 1), (0, 1)])
     model = assemble(random_layer("memory", 2), frame_of(target.domain), outputs_of(target)).to(dtype)
-    assert form_of_model(model) is not None
+    edge = torch.full((2,), 0.5, dtype=torch.float64)
+    before = float(form_of_model(model).program.rounding(-edge, edge))
     with torch.no_grad():
         model.W_K *= 1.1
-    assert form_of_model(model) is None
+    reading = form_of_model(model)
+    after = float(reading.program.rounding(-edge, edge))
+    assert after > before
+    for x in target.domain.representable(target.domain.points(np.random.default_rng(0).random((20, 2))), True):
+        got = float(model(torch.from_numpy(x).to(dtype).reshape(1, 2, 1)).detach().flatten()[0])
+        assert within(exact_form(reading.form, reading.frame, x)[0], got, after)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from onelayer.layer.arithmetic import FLOAT32 as SINGLE
 from onelayer.layer.assemble import Frame
 from onelayer.layer.digits import balance_readout, with_digits
 from onelayer.layer.grid import BFLOAT16, FLOAT32, GRIDS, INT8, MOST_DIGITS, exponents, to_bits

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import built
-from exact import exact_model, within
+from exact import exact_form, exact_model, within
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.heads import Gates, Memory, Ridges
 from onelayer.layer.layer import gate_layer, memory_layer
@@ -122,14 +122,13 @@ def test_slopes_that_cancel_are_rounded_all_the_same():
 
 
 @pytest.mark.parametrize("kind", ["gates", "memory"])
-def test_only_coordinates_of_x_alone_may_be_read_with_any_factor(kind):
+def test_a_coordinate_of_x_may_be_read_with_any_factor(kind):
+    """Whatever else is written there: the form follows, and says how far it may be off, and the computed answers too."""
     layer = layer_of(kind, 1, 5, 2.0, 1.0)
     model = built(layer, "token", 1, 1)[0]
-    out = int((model.W_O != 0).any(dim=0).nonzero())
-    with torch.no_grad():
-        model.W_R[0] = 0.3
-    assert float(form_of_model(model).form.linear) == 0.3
+    out, edge = int((model.W_O != 0).any(dim=0).nonzero()), torch.full((1,), 0.5, dtype=torch.float64)
     for name, index, value in (
+        ("W_R", (0,), 0.3),
         ("W_R", (out, 0), 1.5),  # what heads have moved
         ("W_O", (0, 0), 1.0),  # a head writes where x is
         ("W_E", (0, 0), 0.75),  # x times a number that is no power of two
@@ -137,11 +136,17 @@ def test_only_coordinates_of_x_alone_may_be_read_with_any_factor(kind):
         ("b_2", (0,), 0.25),
         ("W_2", (0, 0), 0.5),  # the network writes there
     ):
-        changed = built(layer, "token", 1, 1)[0]
+        model, places, target = built(layer, "token", 1, 1)
         with torch.no_grad():
-            changed.W_R[0] = 0.3
-            getattr(changed, name)[index] = value
-        assert form_of_model(changed) is None, name
+            model.W_R[0] = 0.3
+            getattr(model, name)[index] = value
+        reading = form_of_model(model)
+        rounding = float(reading.program.rounding(-edge, edge))
+        for x in target.domain.points(np.random.default_rng(0).random((10, 1))):
+            form = exact_form(reading.form, reading.frame, x)[0]
+            got = float(model(torch.from_numpy(x).reshape(1, 1, 1)).detach())
+            assert within(form, exact_model(model, x, places)[0], float(reading.error)), name
+            assert within(form, got, rounding), name
 
 
 def test_a_hidden_unit_that_may_switch_behind_a_head_is_not_read():

@@ -17,11 +17,11 @@ from onelayer.common.numbers import at_most
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids
+from onelayer.layer.arithmetic import FLOAT64
 from onelayer.layer.assemble import Frame, frame_of
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.arithmetic import FLOAT64
 from onelayer.layer.rounding.deployed import Boxes, Program
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids

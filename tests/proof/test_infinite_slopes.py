@@ -117,7 +117,7 @@ def test_the_rounding_of_sharp_layers_is_bounded_on_every_box(seed, sharpest):
     width = 10.0 ** -rng.uniform(0, 10)
     x = np.sort(width * rng.random(6))
     hat = frame(torch.from_numpy(x)[:, None]).T[None]
-    T, rounding = on_sharp_grids(form, Grids(hat.mean(dim=2), hat), 1.0)
+    T, rounding = on_sharp_grids(form, Grids(hat.mean(dim=2), hat), frame)
     for at, value in zip(x, T[0, :, 0].tolist(), strict=True):
         assert within(exact_form(form, frame, [at])[0], arb(value), float(rounding[0, 0]))
 

@@ -28,9 +28,7 @@ from onelayer.layer.rounding.online_softmax import MEMORY_EFFICIENT
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
 
 
-def difficult_points(
-    rounding: Rounding, frame: Frame, count: int, dtype: torch.dtype, seed: int
-) -> torch.Tensor:
+def difficult_points(rounding: Rounding, frame: Frame, count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
     """Corners, random points, and points close to those where the bound is largest."""
     rng, D = np.random.default_rng(seed), len(frame.scale)
     unit = rng.random((256, D))

@@ -20,7 +20,6 @@ from cases import built, loud, plain_config, random_layer, random_model
 from checking import SOURCE, by_hand, check, checker, forged, numbers
 from exact import exact_model, within
 from onelayer.approximation import Approximation
-from onelayer.layer.arithmetic import FLOAT32
 from onelayer.layer.facts import Facts
 from onelayer.layer.heads import Gates, Hinges, Maxima
 from onelayer.layer.layer import gate_layer

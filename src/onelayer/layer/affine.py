@@ -16,8 +16,8 @@ underflows; adding 0 is exact, so k − 1 additions are left; each is off by u o
 result of the last one is what is returned. A fused operation leaves out a rounding. ∎
 
 A product is exact if one factor is ± a power of two and nothing underflows, which cannot be if that factor is at least 1.
-Where all terms are constants that are known there is more: if they are multiples of g, a power of two that is a normal number, and
-their absolute values add up to at most g/u, then every partial sum is a multiple of g up to g/u, hence a float: all is exact.
+Where all terms are constants that are known there is more: if they are multiples of g, a power of two that is a normal number,
+and their absolute values add up to at most g/u, then every partial sum is a multiple of g up to g/u, hence a float: all is exact.
 
 With u = 2^−53 the same lemma bounds what our own arithmetic loses in `mid`: no coefficient counts as exact because of where it
 comes from.
@@ -25,6 +25,7 @@ comes from.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Affine:
         mid, rad, off, moved, own = map(move, (self.mid, self.rad, self.off, self.moved, self.own[..., None]))
         return Affine(mid, rad, off, moved, own[..., 0])
 
-    def __getitem__(self, index: object) -> "Affine":
+    def __getitem__(self, index: Any) -> "Affine":
         return self.each(lambda t: t[index])
 
     def wider(self, symbols: int, averages: int) -> "Affine":

@@ -190,7 +190,9 @@ def _scores(layer: _Layer, q: Affine) -> tuple[Affine, np.ndarray]:
     s = Affine(*(chosen(name) for name in ("mid", "rad", "off", "moved", "own")))
     bent = np.where(fixed | stored, 0.0, (steep[0] * steep[1]).sum(axis=-1))
     root = math.sqrt(c.d_k)  # a power of two
-    terms = np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size  # of the products, [head, token, width, symbol]
+    terms = (
+        np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size
+    )  # of the products, [head, token, width, symbol]
     more = s.off + a.score_roundings * a.u * terms.sum(axis=2)
     more[..., 0] += a.smallest * (root > 1)
     return Affine(s.mid / root, s.rad / root, more / root, s.moved, s.own), bent / root
@@ -320,10 +322,11 @@ def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:
     if found is None:
         return None
     out, hinges = found
-    e, w, a, D, K = layer.ends, layer.w, layer.arithmetic, len(layer.ends) - 1, len(averages.sizes)
+    c, e, w, a = layer.model.config, layer.ends, layer.w, layer.arithmetic
+    D, K = len(e) - 1, len(averages.sizes)
     bends = (hinges.size + hinges.rad)[:, : D + 1] @ e * UP  # [hinge]
     ends = np.concatenate([e, averages.sizes, bends])
-    A = out.mid[:, 1 + D : 1 + D + K].T.reshape(len(averages.used), -1, len(out.own))  # [used head, width, output]
+    A = out.mid[:, 1 + D : 1 + D + K].T.reshape(len(averages.used), c.d_v, len(out.own))  # [used head, width, output]
     blocks, slip = _blocks(layer, heads, averages.used, A)
     error = (out.rad @ ends + out.moved @ averages.real + slip) * UP
     steep = heads.steepest + 1 / layer.edge
@@ -336,20 +339,30 @@ def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:
     if not all(np.isfinite(t).all() for t in (out.mid, error, constant, A)):
         return None
     share, lost = hat_errors(w["shift"].flatten(), w["scale"].flatten(), a)
-    tensors = [torch.from_numpy(np.ascontiguousarray(t)) for t in (constant * UP, errors[:, 1 : 1 + D].T * UP, share, lost)]
-    programs = _programs(layer, heads, averages.used, out)
-    frame = Frame(tuple(w["shift"].flatten().tolist()), tuple(w["scale"].flatten().tolist()))
-    numbers = (out.mid[:, 0], out.mid[:, 1 : 1 + D].T, hinges.mid[:, 1 : 1 + D], hinges.mid[:, 0])
-    bias, straight, normals, offsets = (torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)
-    return Reading(
-        Form(bias, straight, blocks),
-        Hinges(normals, offsets),
-        torch.from_numpy(out.mid[:, 1 + D + K :].T.copy()),
-        frame,
-        *(torch.from_numpy(t) for t in (error, slope_error, error * 16 * steep * steep * UP)),
-        Program(a, programs, *tensors),
-        layer.edge,
+    program = Program(
+        a,
+        _programs(layer, heads, averages.used, out),
+        constant=_tensor(constant * UP),
+        linear=_tensor(errors[:, 1 : 1 + D].T * UP),
+        hat=_tensor(share),
+        lost=_tensor(lost),
     )
+    return Reading(
+        form=Form(_tensor(out.mid[:, 0]), _tensor(out.mid[:, 1 : 1 + D].T), blocks),
+        hinges=Hinges(_tensor(hinges.mid[:, 1 : 1 + D]), _tensor(hinges.mid[:, 0])),
+        hinge_values=_tensor(out.mid[:, 1 + D + K :].T),
+        frame=Frame(tuple(w["shift"].flatten().tolist()), tuple(w["scale"].flatten().tolist())),
+        error=_tensor(error),
+        slope_error=_tensor(slope_error),
+        curvature_error=_tensor(error * 16 * steep * steep * UP),
+        program=program,
+        edge=layer.edge,
+    )
+
+
+def _tensor(t: np.ndarray) -> torch.Tensor:
+    """A copy that shares nothing."""
+    return torch.from_numpy(np.array(t, order="C"))
 
 
 def _by_width(heads: _Heads, used: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -370,7 +383,7 @@ def _blocks(layer: _Layer, heads: _Heads, used: np.ndarray, A: np.ndarray) -> tu
         v, s = layer.values[at], heads.scores[at]
         made = Sums(replace(layer.arithmetic, rescalings=0)).add(v, A[mine][:, None]).result()  # [head, token, output]
         numbers = (s.mid[..., 1:], s.mid[..., 0], made.mid[..., 0], made.mid[..., 1:].swapaxes(2, 3))
-        blocks.append(Block(*(torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)))
+        blocks.append(Block(*map(_tensor, numbers)))
         exact = Affine(v.mid, 0 * v.rad, 0 * v.off, v.moved, 0 * v.own)
         lost = Sums(layer.arithmetic).add(exact, A[mine][:, None]).result().rad
         slip = slip + (lost @ layer.ends).max(axis=1).sum(axis=0) * UP
@@ -380,18 +393,15 @@ def _blocks(layer: _Layer, heads: _Heads, used: np.ndarray, A: np.ndarray) -> tu
 def _programs(layer: _Layer, heads: _Heads, used: np.ndarray, out: Affine) -> tuple[HeadProgram, ...]:
     """The heads as they are computed, values before W^O."""
     D, width = len(layer.ends) - 1, layer.model.config.d_v
-    sizes = out.errors[:, 1 + D : 1 + D + len(used) * width].T.reshape(len(used), width, -1)
-    moved = out.moved.T.reshape(len(used), width, -1)
+    sizes = out.errors[:, 1 + D : 1 + D + len(used) * width].T.reshape(len(used), width, len(out.own))
+    moved = out.moved.T.reshape(len(used), width, len(out.own))
     programs = []
     for mine, order in _by_width(heads, used):
         at = (used[mine][:, None], order)
         v, s = layer.values[at], heads.scores[at]
         block = (s.mid[..., 1:], s.mid[..., 0], v.mid[..., 0], v.mid[..., 1:].swapaxes(2, 3))
         charged = (s.off, s.own, v.errors.swapaxes(2, 3), sizes[mine], moved[mine])
-        one, two = (
-            [torch.from_numpy(np.ascontiguousarray(t)) for t in numbers] for numbers in (block, charged)
-        )
-        programs.append(HeadProgram(Block(*one), *two))
+        programs.append(HeadProgram(Block(*map(_tensor, block)), *map(_tensor, charged)))
     return tuple(programs)
 
 
@@ -424,19 +434,19 @@ def _joined(parts: list[Reading]) -> Reading:
                 programs.append(own)
     bias, straight = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
-    names = ("error", "slope_error", "curvature_error")
     program = replace(
         parts[0].program,
         heads=tuple(programs),
         constant=torch.cat([p.program.constant for p in parts]),
         linear=torch.cat([p.program.linear for p in parts], dim=1),
     )
-    return Reading(
-        Form(bias, straight, tuple(blocks)),
-        hinges,
-        torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)]),
-        parts[0].frame,
-        *(torch.cat([getattr(p, name) for p in parts]) for name in names),
-        program,
-        parts[0].edge,
+    return replace(
+        parts[0],
+        form=Form(bias, straight, tuple(blocks)),
+        hinges=hinges,
+        hinge_values=torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)]),
+        error=torch.cat([p.error for p in parts]),
+        slope_error=torch.cat([p.slope_error for p in parts]),
+        curvature_error=torch.cat([p.curvature_error for p in parts]),
+        program=program,
     )

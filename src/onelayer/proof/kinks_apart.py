@@ -54,8 +54,9 @@ def prove(reading: Reading, claim: Claim, budget: Budget) -> Proof | None:
     split_rounding = 2 * U * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
     box = box_of(target, reading.frame)
     deployed = reading.program.rounding(*box, claim.share(ROUNDING_SHARE) * tolerance).numpy()
-    smooth_form, known = Form(bias, linear, others), {"program": reading.program, "deployed": deployed}
-    proof = analytic.prove(smooth_form, reading.frame, claim.about(smooth), budget, **known)
+    left = Form(bias, linear, others)
+    about = claim.about(smooth)
+    proof = analytic.prove(left, reading.frame, about, budget, program=reading.program, deployed=deployed)
     if proof is None:
         return None
     bound, covering = (proof.bound + kinks + split_rounding) * UP, proof.covering
@@ -110,4 +111,3 @@ def _kink_bound(maxima_form: Form, reading: Reading, claim: Claim, budget: Budge
     if interrupted:
         raise KeyboardInterrupt  # without a bound for the smooth terms there is none to return
     return float(cover.bound.max()) * UP if len(cover) else np.inf
-

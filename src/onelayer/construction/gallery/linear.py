@@ -13,7 +13,6 @@ from ...common.checks import is_number, known_options
 from ...common.errors import InputError
 from ...common.numbers import exact
 from ...common.outward import UP_MANY
-from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs
 from ...layer.assemble.frame import write_identity
 from ...layer.assemble.gates import asks_itself, assemble_gates
@@ -21,7 +20,7 @@ from ...layer.heads import MASKED
 from ...layer.layer import gate_layer
 from ...layer.reading import Reading, form_of_model
 from ...model.transformer import SingleLayerTransformer
-from ..lemma import Lemma
+from ..lemma import ROOM, Lemma
 from .entry import Ends, Entry, Function, entry
 from .one_head import one_head
 from .routing import ASSUMES, route
@@ -54,7 +53,7 @@ def affine(
         stored = np.abs(reading.form.linear.numpy() - A.T).sum(axis=0) * X + np.abs(reading.form.bias.numpy() - b)
         lemma = Lemma(
             "the read-heads copy the numbers exactly (all other scores are 800 lower); the sum over them is rounded",
-            {"stored weights": float(stored.max()) * UP_MANY, "rounding": _sum_rounding(reading)},
+            {"stored weights": float(stored.max()) * UP_MANY, "rounding": _sum_rounding(reading) * ROOM},
             ASSUMES,
         )
     heads = len(layer.reads)
@@ -84,7 +83,7 @@ def mean(
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
         rounding = weights * (1 + 8 * a.u) + _sum_rounding(reading)
         statement = "all scores are equal, so that all weights are 1/n up to rounding"
-        lemma = Lemma(statement, {"rounding": rounding * UP_MANY})
+        lemma = Lemma(statement, {"rounding": rounding * ROOM})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
@@ -155,8 +154,8 @@ def _finished(
 def _sum_rounding(reading: Reading) -> float:
     """What is computed is this far from the form at most, apart from what the averages of heads are off by."""
     reach = torch.full((reading.form.dimension,), reading.edge, dtype=torch.float64)
-    sizes = [(torch.full(h.own.shape[:1], reading.edge)[:, None, None] * h.sizes).sum(dim=(0, 1)) for h in reading.program.heads]
-    return float((reading.program.beside(reach) + sum(sizes)).max()) * UP_MANY
+    heads = [(head.sizes * reading.edge).sum(dim=(0, 1)) for head in reading.program.heads]
+    return float((reading.program.beside(reach) + sum(heads)).max()) * UP_MANY
 
 
 def _is_mean(reading: Reading, n: int) -> bool:

@@ -28,6 +28,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from flint import arb, ctx
 
 from ...common.outward import UP_MANY
@@ -35,7 +36,7 @@ from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.heads import shortfall
 from ...layer.reading import GAP, Reading, form_of_model
 from ...model.transformer import SingleLayerTransformer
-from ..lemma import Lemma
+from ..lemma import ROOM, Lemma
 
 BITS = 400  # of the alternating sum R_n, whose terms grow like 2^n
 
@@ -136,16 +137,15 @@ def _combination(reading: Reading) -> tuple[float, dict[bytes, np.ndarray]] | No
 
 def _rounding(reading: Reading, f: Combination, span: float, beta: float, a: Arithmetic) -> np.ndarray:
     """|computed − T| per output, that of x̂ included."""
-    sizes = f.sets.sum(axis=1)
     u, gap = a.u, GAP[a.dtype]
     H = gap * u + 2 * a.exp_error
-    short = np.array([shortfall(int(size)) for size in sizes])
-    heads = (2 * sizes + 8) * u * reading.edge + math.expm1(2 * H) * short / beta  # of values of size 1
-    factors = np.abs(f.factors) * span  # [set, out]
-    total = factors.sum(axis=0) * reading.edge + np.abs(reading.form.bias.numpy())
+    total = np.abs(f.factors).sum(axis=0) * span * reading.edge + np.abs(reading.form.bias.numpy())
     moved = 2 * u * reading.edge * span * f.lipschitz  # x̂ is off by u|x − shift|, scaling is exact
-    after = [(h.sizes[:, 0] * reading.edge).sum(dim=0) for h in reading.program.heads]  # a head has one value, x̂
     reach = torch.full((reading.form.dimension,), reading.edge, dtype=torch.float64)
-    beside = (reading.program.beside(reach) + sum(after)).numpy()
-    found = (heads @ factors * (1 + 4 * len(f.sets) * u) + beside + moved) * UP_MANY
+    found = reading.program.beside(reach).numpy() + moved
+    for head in reading.program.heads:  # each has one value, x̂
+        size = head.own.shape[1]
+        off = (2 * size + 8) * u * reading.edge + math.expm1(2 * H) * shortfall(size) / beta
+        found = found + (head.sizes * reading.edge + head.moved * off).sum(dim=(0, 1)).numpy()
+    found = found * ROOM
     return np.asarray(found if (total < a.overflow / 8).all() else np.full_like(found, np.inf))

@@ -178,7 +178,9 @@ class SparseAttention:
         dtype = how.arithmetic.dtype
         self.compiled = CompiledForm.of(self.others, dtype, hinges=hinges)
         split = zip(groups, self.local.split(groups), strict=True) if groups else ()
-        self.cells = [(list(group), Cells(part, remainder / len(groups), dtype, self.how.within(group))) for group, part in split]
+        self.cells = [
+            (list(group), Cells(part, remainder / len(groups), dtype, self.how.within(group))) for group, part in split
+        ]
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         rows = max(1, CHUNK // self.compiled.width)

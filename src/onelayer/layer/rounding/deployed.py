@@ -5,7 +5,7 @@ exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average moves by e
 
     Σ_t w_t η_t (v_t − z)/(1 + Σ_t w_t η_t),    so by at most Σ_t w_t E_t |v_t − z| / (1 − Σ_t w_t E_t):
 
-errors count only where a weight is neither 0 nor 1. With scores that are off by d_t (`HeadProgram.scores`, by the lemma of `affine`),
+errors count only where a weight is neither 0 nor 1. With scores that are off by d_t (`HeadProgram.scores`, `affine`),
 
     softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1, a_t = max s − s_t: the largest score is subtracted first (`shift_roundings`
                 times). Attention that goes through the tokens in blocks costs a little more (`online_softmax.py`)
@@ -117,8 +117,8 @@ class Program:
     heads: tuple[HeadProgram, ...]
     constant: Float[Tensor, " output"]
     linear: Float[Tensor, "coordinate output"]  # times |x̂_i|
-    hat: Float[Tensor, "coordinate"]  # x̂_i is off by this share of itself,
-    lost: Float[Tensor, "coordinate"]  # and by this
+    hat: Float[Tensor, " coordinate"]  # x̂_i is off by this share of itself,
+    lost: Float[Tensor, " coordinate"]  # and by this
     terms: int = 0  # that are added up for an output, where the form itself is computed,
     factored: bool = False  # perhaps by linear attention
     others: tuple["Program", ...] = ()  # programs that the bound is to cover, too
@@ -181,7 +181,9 @@ class Program:
         """What outputs are off by for |x̂| ≤ reach, apart from the heads."""
         return (self.constant + reach * (1 + 4 * self.arithmetic.u) @ self.linear) * UP_MANY
 
-    def after(self, heads: list[tuple[Tensor, Tensor]], reach: Float[Tensor, " coordinate"]) -> Float[Tensor, " output"]:
+    def after(
+        self, heads: list[tuple[Tensor, Tensor]], reach: Float[Tensor, " coordinate"]
+    ) -> Float[Tensor, " output"]:
         """What outputs are off by, given (|z|, errors of z), [head, out], of all heads."""
         total = self.beside(reach)
         for own, (size, error) in zip(self.heads, heads, strict=True):

@@ -87,7 +87,9 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget)
     ends, sizes, rounding = np.tile(network.bias[:, None], (1, 2)), np.abs(network.bias), np.zeros(target.outputs)
     for one in found:
         top = np.nextafter(one.span[1] + one.proof.bound * UP - one.lane.shift, np.inf)
-        rounding[one.lane.output] += network.rounding(one.lane.index, one.lane.output, float(top), reading.program.arithmetic)
+        rounding[one.lane.output] += network.rounding(
+            one.lane.index, one.lane.output, float(top), reading.program.arithmetic
+        )
     for lane in constants:  # terms without variables
         ball = enclose(Formula("", target.formula.names, (lane.term.inner,)), [0.0] * target.dimension)[0]
         ends[lane.output] -= (ball.upper(), ball.lower())
