@@ -24,7 +24,7 @@ from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, scattered_memory
 from onelayer.layer.layer import GateLayer, gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import Program
+from onelayer.layer.rounding.deployed import FormProgram
 from page import markdown, options, page_of, placed
 
 PAGE = page_of("fast.md")
@@ -134,7 +134,7 @@ def memory_table() -> str:
     slow, rows = best(lambda: dense(x), 1), []
     exact = dense(x)
     for remainder in (1e-4, 1e-8):
-        sparse = SparseAttention(form, none, Program.of_form(form, FLOAT64), remainder, 64)
+        sparse = SparseAttention(form, none, FormProgram.of_form(form, FLOAT64), remainder, 64)
         found = sparse(x)
         quick, (_, cells) = best(lambda s=sparse: s(x), 3), sparse.cells[0]
         left = np.mean([cell.tokens for cell in cells.made.values()])

@@ -24,7 +24,7 @@ from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.form import Form, form_of
 from onelayer.layer.heads import Gates, scattered_memory
 from onelayer.layer.layer import gate_layer, memory_layer
-from onelayer.layer.rounding.deployed import Program
+from onelayer.layer.rounding.deployed import FormProgram
 from page import markdown, options, page_of, placed
 from targets import named
 
@@ -98,7 +98,7 @@ def evaluation() -> str:
             some = x[: 2**14]
             exact = torch.cat([own(part) for part in some.double().cpu().split(2**10)])
             off = float((compiled(some).cpu().double() - exact).abs().max())
-            program = Program.of_form(own, card(arithmetic_of(dtype)), terms=summands(own.heads, dtype) + 10)
+            program = FormProgram.of_form(own, card(arithmetic_of(dtype)), terms=summands(own.heads, dtype) + 10)
             proved = float(program.rounding(-edge, edge).max())
             speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
             numbers = [*speed, f"{slow / seconds:.1f}", f"{off:.1e}", f"{proved:.1e}"]

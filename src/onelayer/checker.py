@@ -1078,6 +1078,11 @@ def binary(number: Any) -> bool:
     return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
 
 
+def lossless(q: Any) -> bool:
+    """Whether products of a float with this number are exact: with ± a power of two from 1 on, for smaller ones may underflow."""
+    return binary(q) and abs(q) >= 1
+
+
 def up(ball: Any) -> float:
     """A float above a ball; infinite if there is none."""
     found = float(ball.upper()) if ball.is_finite() else INF
@@ -2578,15 +2583,18 @@ class Weights:
         self.used = arb_mat([[int(v != 0) for v in row] for row in rows])
         self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zipped(*rows)]
         self.most = [sum(map(bool, column)) for column in zipped(*rows)]
+        self.low = arb_mat([[int(v != 0 and not lossless(exact(v))) for v in row] for row in rows])
+        self.least = [sum(v != 0 and not lossless(exact(v)) for v in column) for column in zipped(*rows)]
 
-    def roundings(self, sizes: list[Any], biases: list[Any]) -> list[int]:
-        """Of every column: additions of summands that are not 0 but one, and one more for inexact products."""
-        live = [not v.is_zero() for v in sizes]
-        counts = self.most
+    def counts(self, sizes: list[Any], biases: list[Any]) -> list[tuple[int, int]]:
+        """Of every column: additions of summands that are not 0 but one, one more for inexact products; possible underflows."""
+        live, most, least = [not v.is_zero() for v in sizes], self.most, self.least
         if not all(live):
-            counts = [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
-        more = [sum(not b[j].is_zero() for b in biases) for j in range(len(counts))]
-        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zipped(counts, more, self.inexact)]
+            row = arb_mat([list(map(int, live))])
+            most, least = ([round(float(v)) for v in (row * m).entries()] for m in (self.used, self.low))
+        more = [sum(not b[j].is_zero() for b in biases) for j in range(len(most))]
+        found = zipped(most, more, self.inexact, least)
+        return [(max(n + k - 1, 0) + (e and n > 0), low) for n, k, e, low in found]
 
 
 Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far floating point may be from it
@@ -2596,12 +2604,13 @@ class Dense:
     """T − f for any layer with softmax attention, as `Part` has it for constructed ones.
 
     T follows the model's own steps in `Jets`. Beside them goes how far the computed numbers can be off: N products and b biases
-    cost (N + b)u Σ|summands|; scores that are off by d, of which the largest is subtracted, and an exp within 4u make weights
-    w_t off by factors e^(±y_t), y_t = d_t + u(largest gap + 4), which move an average z by Σ w_t(e^y_t − 1)|v_t − z|; of n
-    tokens, normaliser, division and sum cost (2n + 8)u max|v|. gelu and silu are off by 16u of their argument. Behind the
-    attention errors are followed with their signs: if the stream h is off by δ, the hidden units φ(h W_1 + b) are off by
-    slopes·(δ W_1), slopes between the ends of φ′, so the outputs by |J|·|δ|, J = W_R + W_1 diag(slopes) W_2 W_R. What is
-    beyond the Taylor models of h counts as δ too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
+    cost (N + b)u Σ|summands|, and the smallest number for each product that can underflow (all that are not `lossless`);
+    scores that are off by d, of which the largest is subtracted, and an exp within 4u make weights w_t off by factors e^(±y_t),
+    y_t = d_t + u(largest gap + 4), which move an average z by Σ w_t(e^y_t − 1)|v_t − z|; of n tokens, normaliser, division and
+    sum cost (2n + 8)u max|v|. gelu and silu are off by 16u of their argument. Behind the attention errors are followed with
+    their signs: if the stream h is off by δ, the hidden units φ(h W_1 + b) are off by slopes·(δ W_1), slopes between the ends
+    of φ′, so the outputs by |J|·|δ|, J = W_R + W_1 diag(slopes) W_2 W_R. What is beyond the Taylor models of h counts as δ
+    too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
     """
 
     def __init__(self, c: Record, w: Record, places: list[int], u: Any) -> None:
@@ -2644,9 +2653,9 @@ class Dense:
         self.fit(large)
         # the last rounding is one of the result
         fresh, units = list[Any](), [self.charge(n) for n in range(len(sizes) + len(given) + 2)]
-        for column, n, whole, more in zipped(zipped(*found.tolist()), m.roundings(sizes, given), large, passed):
-            result = sum(map(abs, column), more + units[n] * whole)
-            fresh.append(units[n - 1] * whole + units[1] * result + (n + 1) * self.smallest if n else arb(0))
+        for column, (n, low), whole, more in zipped(zipped(*found.tolist()), m.counts(sizes, given), large, passed):
+            result = sum(map(abs, column), more + units[n] * whole + low * self.smallest)
+            fresh.append((units[n - 1] * whole + units[1] * result if n else arb(0)) + low * self.smallest)
         return (found, plus(passed, fresh)), fresh
 
     def charge(self, roundings: int) -> Any:
@@ -2786,9 +2795,10 @@ class Dense:
         rows = c["tokens"] if c["readout"] == "mean" else 1
         mean = rows + 1 if rows > 1 else 0
         self.fit([rows * s for s in stream])
-        last = [p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zipped(last, written, stream)]
+        lost = self.smallest if mean else arb(0)  # by 1/rows
+        last = [p + self.charge(mean + (c["residual"] and v)) * s + lost for p, v, s in zipped(last, written, stream)]
         live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
-        reads = m["R"].roundings(live, [balls(w["b_R"])])
+        reads = [n for n, _ in m["R"].counts(live, [balls(w["b_R"])])]
         paths = (m["O"].W * J).tolist()
         found = list[Any]()
         for o in outs:
@@ -2814,7 +2824,8 @@ class Dense:
         y = self.linear((G, off), "2", w["b_2"])[0]
         y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
         rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
-        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zipped(y[1], sizes)]
+        many = rows > 1  # 1/rows may underflow, too
+        mean = [e + many * (self.charge(rows + 1) * s + self.smallest) for e, s in zipped(y[1], sizes)]
         self.fit([rows * s for s in sizes])
         off, large = (arb_mat([mean, sizes]) * self.m["R"].size).tolist()
         large = [v + abs(arb(b)) for v, b in zipped(large, w["b_R"])]
@@ -2858,7 +2869,7 @@ class Dense:
         for j, p in enumerate(parts):
             apart = off[j] + e + (m + 2) * u * size + 2 * u * (sizes[j] + size)
             y = greatest(map(abs, jets.ends(p)))
-            error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + self.smallest
+            error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + 2 * self.smallest
             own = self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j]))
             found.append(error * abs(gain[j]) + own + self.smallest)
             parts[j] = [k * gain[j] + (offset[j] if not a else 0) for a, k in enumerate(p)]
@@ -3706,8 +3717,12 @@ class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
     def __init__(self, w: Record, u: Any) -> None:
+        """Weights between 2^±400, in float32 2^±40: underflow moves a score by less than u/1000, a value by what is charged."""
         self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
-        self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
+        double = u < fmpq(1, 2**30)
+        self.tiny, far = fmpq(1, 2 ** (1022 if double else 126)), 2.0 ** (400 if double else 40)
+        odd = [name for name, rows in w.items() if any(v and not 1 / far <= abs(v) <= far for v in flattened(rows))]
+        need(not odd, f"numbers of {', '.join(sorted(odd))} are beyond {far:.0e} or its inverse", UNCHECKED)
 
     def gamma(self, steps: int) -> Any:
         """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
@@ -3736,22 +3751,25 @@ class Rounded:
         for j in range(len(self.columns[name])) if some is None else some:
             table, start, rough = self.columns[name][j]
             low = high = start
-            off, sizes, summands = ZERO, abs(start), int(bool(start))
+            off, sizes, summands, underflows = ZERO, abs(start), int(bool(start)), 0
             for m, k in table:
                 a, b, e = x[m]
                 if a is b and not a and not e:
                     continue  # adding 0 is exact
                 p = k * a
                 q = p if a is b else k * b
+                known = a is b and not e and abs(p) >= self.tiny  # one number, and no underflow
+                underflows += not (known or lossless(k))
                 low, high = (low + p, high + q) if p <= q else (low + q, high + p)
                 sizes, summands = sizes + max(abs(p), abs(q)), summands + 1
                 if e:
                     off, sizes = off + abs(k) * e, sizes + abs(k) * e
             need(sizes * sizes * self.tiny < 1, "numbers may overflow", UNCHECKED)
+            off += underflows * self.tiny
             if summands == 2 and not rough:
                 off += self.u * (max(abs(low), abs(high)) + off)
             elif summands:
-                off += self.gamma(summands - 1 + rough) * sizes + rough * summands * self.tiny
+                off += self.gamma(summands - 1 + rough) * (sizes + underflows * self.tiny)
             found.append((low, low if low == high else high, off))
         return found
 
@@ -3913,14 +3931,14 @@ class Levels(Rounded):
         for v, row in zipped(points, at_points):
             held = zipped((height[j] for j in some), row, idle)
             parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in held if not dead]
-            off = sum((abs(k) * e for k, _, e in parts), ZERO)
+            off = sum((abs(k) * e for k, _, e in parts), ZERO) + len(parts) * self.tiny
             value = sum((k * b for k, b, _ in parts), ZERO)
             yield v, value, off, sum((abs(k) * b for k, b, _ in parts), off)
 
     def summed(self) -> Any:
         """What the sum of all units costs, per unit of its size."""
         rough = not all(map(binary, filter(None, self.known["lanes",][1])))
-        return self.gamma(sum(map(len, self.known["lanes",][0])) + rough) + self.tiny
+        return self.gamma(sum(map(len, self.known["lanes",][0])) + rough)
 
 
 def carried(levels: Levels) -> int:
@@ -4452,7 +4470,7 @@ def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, 
     logits, delta = list[Any](), arb(0)
     for v, size, (many, rough), bias in zipped(products, large, terms, biases):
         steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
-        lost = arb((rough and not signs) * many * levels.tiny)
+        lost = arb((not signs) * many * levels.tiny)
         delta = delta.max(arb(levels.gamma(steps)) * (size + abs(bias)) + lost)
         logits.append(v + bias)
         need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
@@ -4823,6 +4841,7 @@ class SetLayer(Rounded):
         if A + most + abs(beta) * self.own + MASKED <= 0:
             need(all(one for one, _ in columns.values()) and not rough, "an average of something else", UNCHECKED)
             short = smooth_bound(self, m, self.N, abs(beta), self.reach + self.own) + self.own
+            short += max((17 * m * self.tiny / abs(by) for _, by in columns.values()), default=ZERO)  # of values x̂·by
             return ("max" if beta > 0 else "min" if beta < 0 else "mean"), short, columns
         rest = sorted(special)[:-1]
         far = A - most >= 1 and all(v <= A - MASKED for v in rest) and A + most < (706 if u < fmpq(1, 2**30) else 85)

@@ -312,7 +312,7 @@ def test_ends_may_be_formulas_and_lengths_numpys(as_user):
 
 def test_the_least_tolerance_that_a_refusal_names_is_granted():
     with pytest.raises(ol.InputError) as refusal:
-        gallery.sort(2, 8e-14)
+        gallery.sort(2, 1.5e-15)
     least = float(str(refusal.value).split("ask for ")[1].split(" ")[0])
     assert least < 1e-13
     assert gallery.sort(2, least).certificate.verdict == "CERTIFIED"

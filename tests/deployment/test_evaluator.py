@@ -17,7 +17,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Hinges, scattered_memory
 from onelayer.layer.layer import memory_layer
-from onelayer.layer.rounding.deployed import Boxes, Program
+from onelayer.layer.rounding.deployed import Boxes, FormProgram
 
 
 def points(count, D, seed=0):
@@ -45,7 +45,7 @@ def test_nothing_that_matters_is_dropped(kind, seed, sharp, remainder, single):
     if single:  # the numbers of a float32 model
         cast = [Block(*(t.float().double() for t in (b.keys, b.biases, b.values, b.slopes))) for b in form.blocks]
         form = Form(form.bias.float().double(), form.linear.float().double(), tuple(cast))
-    how = Program.of_form(form, arithmetic)
+    how = FormProgram.of_form(form, arithmetic)
     sparse = SparseAttention(form, no_hinges(D, m), how, remainder, 0)
     x = points(300, D, seed).to(arithmetic.dtype)
     edge = torch.full((D,), 0.5, dtype=torch.float64)
@@ -53,7 +53,7 @@ def test_nothing_that_matters_is_dropped(kind, seed, sharp, remainder, single):
     allowed = (
         remainder
         + sparse.rounding(-edge, edge, remainder / 10)
-        + float(Program.of_form(form, FLOAT64, terms=form.summands + 3).on_boxes(own).max())
+        + float(FormProgram.of_form(form, FLOAT64, terms=form.summands + 3).on_boxes(own).max())
     )
     assert float((sparse(x).double() - form(x.double())).abs().max()) <= allowed
 
@@ -68,7 +68,7 @@ def test_most_is_dropped(name):
     else:
         layer = lattice_layer((12, 12), 40.0)
     form = form_of(layer)
-    cells = Cells(form, 1e-6, torch.float64, Program.of_form(form, FLOAT64))
+    cells = Cells(form, 1e-6, torch.float64, FormProgram.of_form(form, FLOAT64))
     cells(points(500, 2))
     tokens = sum(b.biases.numel() for b in form.blocks)
     assert cells.per_side > 1
@@ -77,7 +77,7 @@ def test_most_is_dropped(name):
 
 def test_a_remainder_below_rounding_keeps_everything():
     form = form_of(lattice_layer((12, 12), 40.0))
-    cells = Cells(form, 1e-30, torch.float64, Program.of_form(form, FLOAT64), per_side=4)
+    cells = Cells(form, 1e-30, torch.float64, FormProgram.of_form(form, FLOAT64), per_side=4)
     assert cells.cell(5).tokens == sum(b.biases.numel() for b in form.blocks)
 
 

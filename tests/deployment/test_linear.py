@@ -12,7 +12,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Block, Form
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import Program
+from onelayer.layer.rounding.deployed import FormProgram
 
 
 def both(layer, layout, m, D, count=200, side=(-1.0, 2.0), dtype=torch.float64):
@@ -115,5 +115,5 @@ def test_numerators_neither_overflow_nor_vanish(arithmetic, beta, value):
     form = Form(torch.zeros(1).double(), torch.zeros(1, 1).double(), (block,))
     x = torch.linspace(-0.5, 0.5, 101, dtype=arithmetic.dtype)[:, None]
     y, edge = LinearAttention(form, Frame((0.0,), (1.0,)))(x).double(), torch.full((1,), 0.5, dtype=torch.float64)
-    allowed, own = (Program.of_form(form, a).rounding(-edge, edge) for a in (arithmetic, FLOAT64))
+    allowed, own = (FormProgram.of_form(form, a).rounding(-edge, edge) for a in (arithmetic, FLOAT64))
     assert ((y - form(x.double())).abs() <= allowed + own).all()

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from onelayer.layer.affine import Affine, Sums, linear, lowest_bit, plus
+from onelayer.layer.affine import AffineNumbers, Sums, linear, lowest_bit, plus
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 
 ARITHMETICS = pytest.mark.parametrize("arithmetic", [FLOAT32, FLOAT64], ids=["float32", "float64"])
@@ -65,7 +65,7 @@ def one_case(rng, arithmetic, count):
     pick = lambda: KINDS[rng.integers(len(KINDS))]  # noqa: E731
     constants, W = (numbers(rng, pick(), count, arithmetic) for _ in range(2))
     bias, x = float(numbers(rng, pick(), 1, arithmetic)[0]), float(numbers(rng, "tame", 1, arithmetic)[0])
-    entries = Affine.constant(constants, 2)
+    entries = AffineNumbers.constant(constants, 2)
     moving = rng.random(count) < rng.choice([0.0, 0.5])
     scale = 2.0 ** rng.integers(-3, 4, count)
     entries.mid[moving] = np.stack([0 * scale, scale], axis=1)[moving]
@@ -110,10 +110,12 @@ def test_errors_are_passed_on(arithmetic):
     rng = np.random.default_rng(3)
     for _ in range(300):
         x, (a, b, c) = 0.5, numbers(rng, "tame", 3, arithmetic).tolist()
-        entry = Affine.constant(np.array([a]), 2)
+        entry = AffineNumbers.constant(np.array([a]), 2)
         entry.off[0], entry.own[0], entry.rad[0] = (2.0**-12, 2.0**-13), 2.0**-14, (2.0**-15, 0.0)
         M, allowed = bound_of(entry[0], x, "off")
-        y = plus(linear(entry, np.array([[b]]), None, arithmetic), Affine.constant(np.array([c]), 2), arithmetic)[0]
+        y = plus(
+            linear(entry, np.array([[b]]), None, arithmetic), AffineNumbers.constant(np.array([c]), 2), arithmetic
+        )[0]
         for sign in (-1, 1):
             start = rounded(M + sign * allowed * Fraction(99, 100), arithmetic)
             got = rounded(rounded(start * Fraction(b), arithmetic) + Fraction(c), arithmetic)
@@ -125,10 +127,31 @@ def test_errors_are_passed_on(arithmetic):
 
 def test_a_coarse_program_has_no_exact_products():
     coarse = type(FLOAT32)(**{**FLOAT32.__dict__, "u": 16 * FLOAT32.u})
-    y = Sums(coarse).add(Affine.constant(np.array([3.0]), 1), np.array([[2.0]])).result()
+    y = Sums(coarse).add(AffineNumbers.constant(np.array([3.0]), 1), np.array([[2.0]])).result()
     assert y.off[0, 0] >= 6 * 16 * FLOAT32.u
 
 
 def test_lowest_bits():
     found = lowest_bit(np.array([0.0, 1.0, -8.0, 3.0, 5e-324, 1.0 + 2.0**-52, 0.75]))
     assert found.tolist() == [math.inf, 1.0, 8.0, 1.0, 5e-324, 2.0**-52, 0.25]
+
+
+@ARITHMETICS
+def test_numbers_that_are_0_but_for_rounding_are_added_all_the_same(arithmetic):
+    """relu(−z) beside relu(z): an addition more where there are other terms, none where the two are alone."""
+    x, W = AffineNumbers.constant(np.zeros(2), 2), np.array([[1.0], [1.0]])
+    x.mid[:, 1] = 1.0, 0.75
+    for rows, more in ((1, False), (2, True)):
+        sums = [Sums(arithmetic).add(x[:rows], W[:rows]) for _ in range(2)]
+        without, with_twin = sums[0].result(), sums[1].add_twins(np.array([[-1.0]])).result()
+        assert (with_twin.off[0] > without.off[0]).any() == more
+
+
+def test_an_error_that_is_charged_does_not_underflow():
+    """What a subnormal coefficient loses is felt behind a small weight and a large one."""
+    x = AffineNumbers.constant(np.array([2.0**-600]), 2)
+    lost = linear(x, np.array([[2.0**-500]]), None, FLOAT64)  # 0 in float64
+    after = linear(linear(lost, np.array([[2.0**-300]]), None, FLOAT64), np.array([[2.0**900]]), None, FLOAT64)
+    assert after.mid[0, 0] == 0.0
+    assert after.rad[0, 0] >= 2.0**-500
+    assert after.off[0, 0] + after.own[0] >= 2.0**-500

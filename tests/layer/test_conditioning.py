@@ -91,5 +91,5 @@ def test_a_key_that_is_rounded_when_it_is_computed_is_charged(dtype):
     after = float(reading.program.rounding(-edge, edge))
     assert after > before
     for x in target.domain.representable(target.domain.points(np.random.default_rng(0).random((20, 2))), True):
-        got = float(model(torch.from_numpy(x).to(dtype).reshape(1, 2, 1)).detach().flatten()[0])
+        got = float(model(torch.from_numpy(x).to(dtype).reshape(1, 1, 2)).detach().flatten()[0])
         assert within(exact_form(reading.form, reading.frame, x)[0], got, after)

@@ -19,7 +19,7 @@ from onelayer.layer.heads import Maxima, Memory, shortfall
 from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
-from onelayer.layer.rounding.deployed import Boxes, Program, edges
+from onelayer.layer.rounding.deployed import Boxes, FormProgram, edges
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]
 STRATEGY = (
@@ -58,7 +58,7 @@ def deployed(case, D, seed, sharp, side, size, arithmetic):
 def rounding_here(form, edge):
     """What float64 can do to the form when it is evaluated to compare with."""
     whole = Boxes(torch.zeros(1, form.dimension).double(), torch.full((1, form.dimension), edge).double())
-    return Program.of_form(form, FLOAT64, terms=form.summands + 6, factored=False).on_boxes(whole)[0]
+    return FormProgram.of_form(form, FLOAT64, terms=form.summands + 6, factored=False).on_boxes(whole)[0]
 
 
 def answers(model, places, reading, points, dtype):

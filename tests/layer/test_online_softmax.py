@@ -16,7 +16,7 @@ from cases import built, random_layer
 from difficult_layers import assembled, memory_tokens
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import Program
+from onelayer.layer.rounding.deployed import FormProgram
 from onelayer.layer.rounding.online_softmax import FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, arithmetic_of_model
 from onelayer.model.transformer import SingleLayerTransformer
 
@@ -62,7 +62,7 @@ def beyond(layer, schedule, arithmetic, seed, points=200):
     for i, z in enumerate(frame(x).numpy().T):
         scores = scores + z[:, None] * keys[:, i]
     y = schedule(scores, values)
-    program = Program.of_form(reading.form, arithmetic, frame, terms=1, factored=False)
+    program = FormProgram.of_form(reading.form, arithmetic, frame, terms=1, factored=False)
     bound = bound_at(program, frame, x).numpy()
     return int((~(np.abs(y - real_values(reading.form, frame, x)) <= bound)).sum())
 

@@ -22,7 +22,7 @@ from onelayer.layer.assemble import Frame, frame_of
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.rounding.deployed import Boxes, Program
+from onelayer.layer.rounding.deployed import Boxes, FormProgram
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
 from onelayer.proof.analytic.prove import prove
@@ -113,7 +113,7 @@ def test_some_heads_this_way_some_that_way_pays_for_both():
     x = torch.linspace(-0.5, 0.5, 5).double().reshape(1, 1, 5)
     T, rounding = on_grids(both, Grids(x.mean(dim=2), x), 0.5)
     whole = Boxes(torch.zeros(1, 1).double(), torch.full((1, 1), 0.5).double())
-    assert rounding >= grid_rounding(both, 0.5) + Program.of_form(both, FLOAT64, factored=False).on_boxes(whole)
+    assert rounding >= grid_rounding(both, 0.5) + FormProgram.of_form(both, FLOAT64, factored=False).on_boxes(whole)
     torch.testing.assert_close(T[0], both(x[0].T), rtol=0, atol=1e-11)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from backend_programs import Program, kernel_refuses
+from backend_programs import FormProgram, kernel_refuses
 from difficult_layers import DEPTH, SIDE, assembled, difficult_layers
 from onelayer.deployment.attention.kernels import KERNELS
 from onelayer.layer.assemble import Frame, assemble, outputs_of
@@ -22,7 +22,7 @@ from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Boxes
-from onelayer.layer.rounding.deployed import Program as Rounding
+from onelayer.layer.rounding.deployed import FormProgram as Rounding
 from onelayer.layer.rounding.online_softmax import MEMORY_EFFICIENT
 
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
@@ -84,7 +84,7 @@ class Tally:
     worst: str = ""
 
 
-def hunt(program: Program, dtype: torch.dtype, scores: int, seed: int = 0, shrink: float = 1.0) -> Tally:
+def hunt(program: FormProgram, dtype: torch.dtype, scores: int, seed: int = 0, shrink: float = 1.0) -> Tally:
     """At least this many scores; bounds are multiplied by `shrink`, which is 1 unless a test wants to see a violation."""
     tally, refused = Tally(), 0
     for name, layer in difficult_layers(dtype, seed):
@@ -118,7 +118,7 @@ def hunt(program: Program, dtype: torch.dtype, scores: int, seed: int = 0, shrin
     raise AssertionError
 
 
-def exp_units(program: Program, dtype: torch.dtype, count: int, seed: int = 0) -> float:
+def exp_units(program: FormProgram, dtype: torch.dtype, count: int, seed: int = 0) -> float:
     """The largest error of a program's exponential that shows, in units in the last place, up to 1 for the division.
 
     Two tokens of scores 0 and s, and 30 of score −1e5, so that kernels use their vectors: the answers are 1/(1 + e^s) and

@@ -14,7 +14,7 @@ from onelayer.deployment.export.onnx import SingleLengthGraph, packages, session
 from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import Reading, form_of_model
-from onelayer.layer.rounding.deployed import Program as Rounding
+from onelayer.layer.rounding.deployed import FormProgram as Rounding
 from onelayer.layer.rounding.online_softmax import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
 from onelayer.model.transformer import SingleLayerTransformer
 
@@ -23,7 +23,7 @@ Answer = Callable[[torch.Tensor], torch.Tensor]  # points [batch, D] → [batch,
 
 
 @dataclass(frozen=True)
-class Program:
+class FormProgram:
     """A way to evaluate a layer: what is assumed of it, and how it is run."""
 
     name: str
@@ -90,21 +90,23 @@ def by_form(device: str = "cpu") -> Callable[[SingleLayerTransformer, Reading], 
     return run
 
 
-def programs(device: str) -> list[Program]:
+def programs(device: str) -> list[FormProgram]:
     """What there is on a CPU, or on an NVIDIA card."""
     if device == "cpu":
         return [
-            Program("torch, softmax", OWN, by_model()),
-            Program("torch, linear attention", OWN, by_form()),
-            Program("torch, fused: flash", FUSED, by_model(SDPBackend.FLASH_ATTENTION)),
-            Program("torch, fused: math", FUSED, by_model(SDPBackend.MATH)),
-            Program("ONNX Runtime", ONNX_RUNTIME, by_onnx),
+            FormProgram("torch, softmax", OWN, by_model()),
+            FormProgram("torch, linear attention", OWN, by_form()),
+            FormProgram("torch, fused: flash", FUSED, by_model(SDPBackend.FLASH_ATTENTION)),
+            FormProgram("torch, fused: math", FUSED, by_model(SDPBackend.MATH)),
+            FormProgram("ONNX Runtime", ONNX_RUNTIME, by_onnx),
         ]
     return [
-        Program("torch, softmax", CUDA, by_model(None, device)),
-        Program("torch, fused: math", CUDA, by_model(SDPBackend.MATH, device)),
-        Program("torch, fused: memory-efficient", MEMORY_EFFICIENT, by_model(SDPBackend.EFFICIENT_ATTENTION, device)),
-        Program("our kernels (Triton)", KERNELS, by_form(device)),
+        FormProgram("torch, softmax", CUDA, by_model(None, device)),
+        FormProgram("torch, fused: math", CUDA, by_model(SDPBackend.MATH, device)),
+        FormProgram(
+            "torch, fused: memory-efficient", MEMORY_EFFICIENT, by_model(SDPBackend.EFFICIENT_ATTENTION, device)
+        ),
+        FormProgram("our kernels (Triton)", KERNELS, by_form(device)),
     ]
 
 

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from flint import arb, ctx, fmpq
+from safetensors.torch import save
 
 import onelayer as ol
+from checking import check, checker, forged
 from made_by_hand import blank, proved
 from onelayer.deployment.export.subject import Bound, Subject
 from onelayer.formula.taylor.kink import relu_lines
@@ -146,3 +149,54 @@ def test_the_door():
     assert "not finite" in str(out_of_range(model, 0.5))
     with pytest.raises(ol.InputError, match="weights that proofs can multiply"):
         ol.norm(hinged(2.0**900, 2.0**100)[0], ol.Target("x1", UNIT), seconds=1.0)
+
+
+def test_the_checker_charges_products_with_powers_of_two_that_underflow():
+    """x·2^-1060 has 14 bits left, and the network makes it large again: what is computed is 3e-5 from x."""
+    model = blank(torch.float64, memory_tokens=0, d_model=1, readout="mean")
+    for name, value in (("W_E", 2.0**-1060), ("W_1", 2.0**500), ("W_2", 2.0**500), ("W_R", 2.0**60)):
+        getattr(model, name).fill_(value)
+    about = {name: getattr(model.config, name) for name in model.config.__dataclass_fields__}
+    tensors = checker.read_tensors(save({k: t.contiguous() for k, t in model.state_dict().items()}))[1]
+    weights = {name: rows for name, (_, rows) in tensors.items()}
+    with ctx.workprec(checker.WORKING):
+        layer, charged = checker.Dense(about, weights, [0], fmpq(1, 2**53)), []
+        for x in np.random.default_rng(0).random(100).tolist():
+            T, off = layer.answers([[arb(x)]], checker.Jets(checker.Sides([]), []))
+            computed = float(model(torch.full((1, 1, 1), x, dtype=torch.float64)))
+            assert abs(T[0][0] - computed) <= off[0].upper()
+            charged.append(float(abs(T[0][0] - computed)) > 1e-6)
+        assert any(charged)
+
+
+@pytest.fixture(scope="module")
+def histogram(tmp_path_factory):
+    return ol.gallery.any_length.histogram(longest=6, vocabulary=3).save(tmp_path_factory.mktemp("histogram") / "layer")
+
+
+@pytest.mark.parametrize("k", [100, 380, 600, 1060])
+def test_sequences_whose_heads_are_scaled_down_are_never_wrongly_valid(tmp_path, histogram, k):
+    """The same real function: W_O times 2^-k, and W_1 times 2^k."""
+
+    def change(tensors):
+        tensors["W_O"] *= 2.0**-k
+        for name, power in (("W_1", min(k, 1000)), ("b_1", min(k, 1000) - k), ("W_2", k - min(k, 1000))):
+            tensors[name] *= 2.0**power
+
+    folder = forged(histogram, tmp_path / "scaled", weights=change)
+    found, layer = check(folder), ol.load(folder)
+    error = max(abs(float(layer([0] * n)[0]) - n) for n in range(1, 7))
+    assert found.verdict in ("VALID", "NOT CHECKABLE")
+    assert error <= found.bound
+    assert found.verdict == ("VALID" if k < 400 else "NOT CHECKABLE")
+
+
+def test_the_checker_knows_which_products_underflow():
+    """A number that is known is multiplied with a small power of two without loss; numbers between two ends are not."""
+    numbers = checker.Rounded({"W": [[2.0**-30]]}, fmpq(1, 2**24))
+    one = fmpq(1)
+    ((low, high, off),) = numbers.linear([(one, one, fmpq(0))], "W")
+    assert (low, high, off) == (fmpq(1, 2**30), fmpq(1, 2**30), 0)
+    assert numbers.linear([(fmpq(0), fmpq(1), fmpq(0))], "W")[0][2] >= fmpq(1, 2**150)
+    with pytest.raises(checker.Verdict, match="W are beyond"):
+        checker.Rounded({"W": [[2.0**-41]]}, fmpq(1, 2**24))

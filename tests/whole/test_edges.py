@@ -326,8 +326,8 @@ def test_every_column_of_a_head_is_a_summand():
     target = ol.Target(f"{exact.numerator}/{exact.denominator} + 0*x1", [(0, 1)])
     error = abs(float(Fraction(float(model.eval()(torch.zeros(1, 1, 1)))) - exact))
     claim = Claim(target, 1e-3)
-    assert prove_by("analytic", model, claim, 0.0, Budget()) is None  # a head goes several ways
-    assert prove_by("bisect", model, claim, 0.0, Budget(20.0)).bound >= error
+    for method in ("analytic", "bisect"):
+        assert prove_by(method, model, claim, 0.0, Budget(20.0)).bound >= error
 
 
 def test_a_jump_through_the_centre_is_no_hindrance():

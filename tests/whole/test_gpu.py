@@ -15,7 +15,7 @@ from onelayer.layer.assemble import frame_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import scattered_memory
 from onelayer.layer.layer import memory_layer
-from onelayer.layer.rounding.deployed import Program
+from onelayer.layer.rounding.deployed import FormProgram
 
 pytestmark = [
     pytest.mark.gpu,
@@ -45,7 +45,7 @@ def test_kernels_are_within_the_proved_term(kind, dtype):
     x = torch.from_numpy(np.random.default_rng(0).random((20_000, 2)) - 0.5).to(dtype)
     fast = LinearAttention(stored, frame_of(ol.Target("x1", BOX).domain), device="cuda")
     edge = torch.full((2,), 0.5, dtype=torch.float64)
-    program = Program.of_form(stored, card(arithmetic_of(dtype)), terms=summands(stored.heads, dtype) + 10)
+    program = FormProgram.of_form(stored, card(arithmetic_of(dtype)), terms=summands(stored.heads, dtype) + 10)
     rounding = float(program.rounding(-edge, edge).max())
     off = float((fast(x.cuda()).cpu().double() - stored(x.double())).abs().max())
     assert 0 < off <= rounding * (2 if dtype == torch.float64 else 1)  # in float64 the comparison rounds as well

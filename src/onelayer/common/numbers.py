@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 
 def at_most(value: float, digits: int = 4, limit: float = math.inf) -> str:
-    """A proved upper bound as text, rounded up, so that the printed number is proved too.
+    """A proved upper bound as text, rounded up, so that the printed number, read as a float, is proved too.
 
     With all its digits where it keeps a limit, a tolerance say, that the rounded number would pass.
     """

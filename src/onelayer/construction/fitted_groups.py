@@ -15,7 +15,7 @@ from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
 from ..layer.heads import Gates, Memory, Ridges, joined
 from ..layer.layer import Layer, MemoryLayer, added, gate_layer, memory_layer
-from ..layer.rounding.deployed import Program
+from ..layer.rounding.deployed import FormProgram
 from ..model.config import LayerConfig
 from ..target.group_samples import GroupSamples, base_of
 from ..target.groups import groups_of
@@ -138,7 +138,7 @@ def single_rounding(layer: Layer, enough: float) -> float:
     if form is None:
         return math.inf
     edge = torch.full((layer.dimension,), 0.5 + 1e-6, dtype=torch.float64)
-    return float(Program.of_form(form, FLOAT32).rounding(-edge, edge, max(enough, 0.0)).max())
+    return float(FormProgram.of_form(form, FLOAT32).rounding(-edge, edge, max(enough, 0.0)).max())
 
 
 def rounding_per_value(arithmetic: Arithmetic, family: str, units: int, groups: int, dimension: int) -> float:

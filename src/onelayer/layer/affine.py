@@ -1,7 +1,7 @@
 """Numbers of a layer that are affine in some symbols, with what is lost on the way: the one lemma about computed sums.
 
-The symbols are 1, the normalised inputs x̂_i, and further functions (averages of heads, ReLUs). An `Affine` is a reference M with
-coefficients `mid`, and two bounds, each a combination of the absolute values of the symbols:
+The symbols are 1, the normalised inputs x̂_i, and further functions (averages of heads, ReLUs). Each of the `AffineNumbers` has a
+reference M with coefficients `mid`, and two bounds, each a combination of the absolute values of the symbols:
 
     |real − M| ≤ rad·|symbols|                            the real function of the stored weights
     |computed − M| ≤ off·|symbols| + own·|M| + moved·Δ    what the program computes, Δ_k the error of its k-th average
@@ -20,7 +20,7 @@ Where all terms are constants that are known there is more: if they are multiple
 and their absolute values add up to at most g/u, then every partial sum is a multiple of g up to g/u, hence a float: all is exact.
 
 With u = 2^−53 the same lemma bounds what our own arithmetic loses in `mid`: no coefficient counts as exact because of where it
-comes from.
+comes from. Errors that are charged are at least LEAST, so that none of them underflows later (`number_range`).
 """
 
 from collections.abc import Callable
@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from ..common.outward import UP_FEW
+from ..common.outward import UP
 from .arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from .number_range import LEAST
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineNumbers:
     """Entries [..., entry] with coefficients [..., entry, symbol]."""
 
     mid: np.ndarray
@@ -44,27 +45,27 @@ class Affine:
     own: np.ndarray  # [..., entry]
 
     @staticmethod
-    def constant(numbers: np.ndarray, symbols: int) -> "Affine":
+    def constant(numbers: np.ndarray, symbols: int) -> "AffineNumbers":
         """Stored numbers."""
         mid = np.zeros((*numbers.shape, symbols))
         mid[..., 0] = numbers
-        return Affine(mid, np.zeros_like(mid), np.zeros_like(mid), mid[..., :0], np.zeros(numbers.shape))
+        return AffineNumbers(mid, np.zeros_like(mid), np.zeros_like(mid), mid[..., :0], np.zeros(numbers.shape))
 
-    def each(self, move: Callable[[np.ndarray], np.ndarray]) -> "Affine":
+    def each(self, move: Callable[[np.ndarray], np.ndarray]) -> "AffineNumbers":
         """The same entries in other places: `move` leaves the last axis, that of the symbols, alone."""
         mid, rad, off, moved, own = map(move, (self.mid, self.rad, self.off, self.moved, self.own[..., None]))
-        return Affine(mid, rad, off, moved, own[..., 0])
+        return AffineNumbers(mid, rad, off, moved, own[..., 0])
 
-    def __getitem__(self, index: Any) -> "Affine":
+    def __getitem__(self, index: Any) -> "AffineNumbers":
         return self.each(lambda t: t[index])
 
-    def wider(self, symbols: int, averages: int) -> "Affine":
+    def wider(self, symbols: int, averages: int) -> "AffineNumbers":
         """With more symbols and averages, which nothing depends on yet."""
 
         def padded(t: np.ndarray, columns: int) -> np.ndarray:
             return np.pad(t, [(0, 0)] * (t.ndim - 1) + [(0, columns - t.shape[-1])])
 
-        return Affine(
+        return AffineNumbers(
             padded(self.mid, symbols),
             padded(self.rad, symbols),
             padded(self.off, symbols),
@@ -99,6 +100,11 @@ def power_of_two(a: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(np.frexp(a)[0]) == 0.5)
 
 
+def at_least(errors: np.ndarray) -> np.ndarray:
+    """Errors, none of which is so small that it might underflow on its way; where there is none, none is made."""
+    return np.where(errors > 0, np.maximum(errors, LEAST), errors)
+
+
 def lowest_bit(a: np.ndarray) -> np.ndarray:
     """The largest power of two that every float is a multiple of; ∞ for 0."""
     mantissa, exponent = np.frexp(a)
@@ -118,7 +124,7 @@ class Sums:
         self._sums: dict[str, np.ndarray] = {}
         self._finest: np.ndarray = np.array(np.inf)  # all constants are multiples of this
 
-    def add(self, x: Affine, W: np.ndarray) -> "Sums":
+    def add(self, x: AffineNumbers, W: np.ndarray) -> "Sums":
         """Σ_i x_i W_ij, x [..., i] and W [..., i, j]: axes before these are broadcast."""
         a, far, power, size = self.arithmetic, np.abs(W), power_of_two(W), x.size
         live, known, there = x.live, x.known, (W != 0).astype(np.float64)
@@ -177,47 +183,55 @@ class Sums:
 
     def add_numbers(self, b: np.ndarray) -> "Sums":
         """Stored numbers [j]."""
-        numbers = Affine.constant(b, self._sums["mid"].shape[-1])
+        numbers = AffineNumbers.constant(b, self._sums["mid"].shape[-1])
         there = b != 0
         far = np.abs(numbers.mid)
         self._add(mid=numbers.mid, total=far, sizes=far, counted=(numbers.mid != 0), terms=there)
         self._finest = np.minimum(self._finest, lowest_bit(b))
         return self
 
+    def add_twins(self, W: np.ndarray) -> "Sums":
+        """Numbers that are 0 but for rounding, times W [i, j]: an addition more, where there are others to be added to."""
+        there = W != 0
+        self._add(twins=there.sum(axis=0), underflows=(there & ~(power_of_two(W) & (np.abs(W) >= 1))).sum(axis=0))
+        return self
+
     def _add(self, **parts: np.ndarray) -> None:
         for name, part in parts.items():
             self._sums[name] = self._sums[name] + part if name in self._sums else part
 
-    def result(self) -> Affine:
+    def result(self) -> AffineNumbers:
         a, s, k = self.arithmetic, self._sums, self._sums["terms"]
-        constants = s["sizes"][..., 0] * UP_FEW
+        k = k + np.where(k >= 2, s.get("twins", 0), 0)
+        constants = s["sizes"][..., 0] * UP
         fine = (constants <= self._finest / a.u) & (self._finest >= a.smallest) & (s["unknown"] == 0)
         fine = (k == 0) | (fine & (not self.coarse))
         grow, several = 1 + 2 * (k + 2) * a.u, k >= 2
         charge = a.u * grow[..., None] * (s["rounded"] + np.maximum(k - 2, 0)[..., None] * s["total"])
         charge[..., 0] += s["underflows"] * a.smallest
+        charge = at_least(charge)
         off = s["off"] + np.where(several[..., None], s["passed"], 0.0) + np.where(fine[..., None], 0.0, charge)
         own = np.where(fine, 0.0, np.where(several, a.u * grow, s["own"]))
         slip = self._slip()
-        larger = (1 + 4 * (k + 2) * a.u)[..., None] * UP_FEW  # the last result is that of the program, not M
-        return Affine(s["mid"], (s["rad"] + slip) * UP_FEW, off * larger + 2 * slip, s["moved"] * larger, own)
+        larger = (1 + 4 * (k + 2) * a.u)[..., None] * UP  # the last result is that of the program, not M
+        return AffineNumbers(s["mid"], (s["rad"] + slip) * UP, off * larger + 2 * slip, s["moved"] * larger, own)
 
     def _slip(self) -> np.ndarray:
         """What float64 can do to `mid`."""
         s, u, least = self._sums, FLOAT64.u, FLOAT64.smallest
         exact = (s["counted"] <= 1) & (s["inexact"] == 0) & ((s["counted"] == 0) | (np.abs(s["mid"]) >= least))
-        constants = s["sizes"][..., 0] * UP_FEW
+        constants = s["sizes"][..., 0] * UP
         exact[..., 0] |= (constants <= self._finest / u) & (self._finest >= least)
-        return np.where(exact, 0.0, (s["counted"] + 1) * (u * s["sizes"] * UP_FEW + least))
+        return at_least(np.where(exact, 0.0, (s["counted"] + 1) * (u * s["sizes"] * UP + least)))
 
 
-def linear(x: Affine, W: np.ndarray, b: np.ndarray | None, arithmetic: Arithmetic) -> Affine:
+def linear(x: AffineNumbers, W: np.ndarray, b: np.ndarray | None, arithmetic: Arithmetic) -> AffineNumbers:
     """x W + b."""
     sums = Sums(arithmetic).add(x, W)
     return (sums if b is None else sums.add_numbers(b)).result()
 
 
-def plus(x: Affine, y: Affine, arithmetic: Arithmetic) -> Affine:
+def plus(x: AffineNumbers, y: AffineNumbers, arithmetic: Arithmetic) -> AffineNumbers:
     """x + y, entry by entry."""
     one = np.ones((1, 1))
     each = [t.each(lambda t: t[..., None, :]) for t in (x, y)]

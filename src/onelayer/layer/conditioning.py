@@ -21,7 +21,7 @@ from .form import form_of
 from .grid import Grid
 from .layer import GateLayer, Layer, MemoryLayer
 from .reframed import frame_on, reframed
-from .rounding.deployed import Boxes, Program
+from .rounding.deployed import Boxes, FormProgram
 
 POINTS = 1000  # to centre by
 CANDIDATES = 4000  # points, of which …
@@ -66,7 +66,7 @@ def rounding_at(layer: Layer, x: Tensor, groups: int = 1) -> float:
         return torch.inf
     terms = form.heads * groups + 2 * layer.dimension + len(form.blocks) + 3
     frame = Frame((1.0,) * layer.dimension, (1.0,) * layer.dimension)  # scales are powers of two
-    return float(Program.of_form(form, FLOAT32, frame, terms).on_boxes(Boxes(x, torch.zeros_like(x))).max())
+    return float(FormProgram.of_form(form, FLOAT32, frame, terms).on_boxes(Boxes(x, torch.zeros_like(x))).max())
 
 
 def cancelling(layer: Layer, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, " point"]:

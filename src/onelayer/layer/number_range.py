@@ -8,9 +8,10 @@ Underflow there would drop a term that is not small, since a later factor may be
     Σ_steps min(0, log2 lowest)  ≥ −LOW    and    Σ_steps max(0, log2(highest · terms)) ≤ HIGH
 
 over the steps of a way, `terms` the summands of that step, then the product of stored numbers along any part of the way is at
-least 2^−LOW, and every sum of such products at most 2^HIGH. With LOW = 960 a product is a normal float64 number, with 2^62 to
-spare for what proofs multiply it with besides: 1/√d_k, shares of a box. With HIGH = 1020 it does not overflow; what it is
-multiplied with besides may take it there, and then a bound is ∞, which is none.
+least 2^−LOW, and every sum of such products at most 2^HIGH. With LOW = 600 a product is a normal float64 number, and so is its
+product with LEAST = 2^−400: whoever charges an error charges at least that much, and then no error vanishes on its way. What
+remains is to spare for 1/√d_k and shares of a box. With HIGH = 1020 sums do not overflow; what they are multiplied with besides
+may take them there, and then a bound is ∞, which is none.
 
 Proof. Leaving a factor out changes the sum of logarithms by at most the part that is counted: the first sum has only negative
 terms, the second only positive ones. ∎
@@ -27,7 +28,8 @@ import torch
 
 from ..model.transformer import SingleLayerTransformer
 
-LOW, HIGH = 960.0, 1020.0  # binary places
+LOW, HIGH = 600.0, 1020.0  # binary places
+LEAST = 2.0**-400  # of an error that is charged
 LARGEST_SCALE = 500.0  # likewise, of x̂ = (x − shift)·scale: slopes are multiplied with its square at most
 EMBEDDING = ("W_E", "b_E", "P", "S")
 NORMS = ("gain_1", "offset_1", "gain_2", "offset_2")

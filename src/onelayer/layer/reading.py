@@ -34,14 +34,14 @@ import torch
 
 from ..common.outward import UP, UP_FEW, U
 from ..model.transformer import SingleLayerTransformer
-from .affine import Affine, Sums, linear, plus
+from .affine import AffineNumbers, Sums, at_least, linear, plus
 from .arithmetic import Arithmetic, arithmetic_of
 from .assemble import Frame
 from .equivalent import softmax_equivalent
 from .form import Block, Form
 from .heads import EDGE, Hinges
-from .number_range import out_of_range
-from .rounding.deployed import HeadProgram, Program, hat_errors
+from .number_range import LEAST, out_of_range
+from .rounding.deployed import FormProgram, HeadProgram, hat_errors
 from .rounding.online_softmax import arithmetic_of_model
 
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
@@ -60,7 +60,7 @@ class Reading:
     error: torch.Tensor
     slope_error: torch.Tensor  # per output: bounds what the form's slopes, with respect to any x̂_i, are off by
     curvature_error: torch.Tensor  # likewise for second derivatives along one x̂_i
-    program: Program  # how far what is computed may be from form + hinges
+    program: FormProgram  # how far what is computed may be from form + hinges
     edge: float
 
 
@@ -73,9 +73,9 @@ class _Layer:
     arithmetic: Arithmetic
     edge: float
     underflow: float  # a weight loses at most this many times the smallest normal number by underflow
-    tokens: Affine  # [token, model]
-    keys: Affine  # [head, token, width]
-    values: Affine
+    tokens: AffineNumbers  # [token, model]
+    keys: AffineNumbers  # [head, token, width]
+    values: AffineNumbers
 
     @property
     def ends(self) -> np.ndarray:
@@ -88,7 +88,7 @@ class _Layer:
 class _Heads:
     """All heads seen from one row."""
 
-    scores: Affine  # [head, token]
+    scores: AffineNumbers  # [head, token]
     kept: np.ndarray  # [head, token]: which tokens have a weight
     lost: np.ndarray  # [head]: at most this much real weight is on the tokens that were left out
     steepest: float  # a bound on the slopes of all scores, those of masked tokens included
@@ -126,7 +126,7 @@ def form_of_model(
     reading = _joined(parts)
     if len(reading.hinges):
         return reading
-    also = Program.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame)  # which `fast` evaluates
+    also = FormProgram.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame)  # which `fast` evaluates
     return replace(reading, program=replace(reading.program, others=(also,)))
 
 
@@ -135,30 +135,30 @@ def _embedded(model: SingleLayerTransformer, a: Arithmetic, edge: float, underfl
     c = model.config
     w = {name: t.detach().to(torch.float64).cpu().numpy() for name, t in model.state_dict().items()}
     D = c.tokens * c.features_in
-    hat = Affine.constant(np.zeros((c.tokens, c.features_in)), 1 + D)
+    hat = AffineNumbers.constant(np.zeros((c.tokens, c.features_in)), 1 + D)
     share, lost = hat_errors(w["shift"].flatten(), w["scale"].flatten(), a)
     at = np.arange(D)
     hat.mid.reshape(D, 1 + D)[at, 1 + at] = 1.0
-    hat.off.reshape(D, 1 + D)[at, 1 + at], hat.off[..., 0] = share, lost.reshape(c.tokens, -1)
+    hat.off.reshape(D, 1 + D)[at, 1 + at], hat.off[..., 0] = share, at_least(lost).reshape(c.tokens, -1)
     tokens = linear(hat, w["W_E"], w["b_E"], a)
     if c.code != "none":
-        tokens = plus(tokens, Affine.constant(w["P"], 1 + D), a)
+        tokens = plus(tokens, AffineNumbers.constant(w["P"], 1 + D), a)
     if c.special_tokens:
-        special = Affine.constant(w["S"], 1 + D)
+        special = AffineNumbers.constant(w["S"], 1 + D)
         pairs = ((getattr(tokens, n), getattr(special, n)) for n in ("mid", "rad", "off", "moved", "own"))
-        tokens = Affine(*(np.concatenate(pair) for pair in pairs))
+        tokens = AffineNumbers(*(np.concatenate(pair) for pair in pairs))
     keys, values = (_projected(tokens, w[name], a) for name in ("W_K", "W_V"))
     return _Layer(w, model, a, edge, underflow, tokens, keys, values)
 
 
-def _projected(x: Affine, W: np.ndarray, a: Arithmetic) -> Affine:
+def _projected(x: AffineNumbers, W: np.ndarray, a: Arithmetic) -> AffineNumbers:
     """[head, token, width] from x [token, model] and W [head, model, width]."""
     h, m, width = W.shape
     y = linear(x, W.transpose(1, 0, 2).reshape(m, h * width), None, a)
     return y.each(lambda t: t.reshape(len(t), h, width, t.shape[-1]).swapaxes(0, 1))
 
 
-def _scores(layer: _Layer, q: Affine) -> tuple[Affine, np.ndarray]:
+def _scores(layer: _Layer, q: AffineNumbers) -> tuple[AffineNumbers, np.ndarray]:
     """(q·k_t/√d_k [head, token] from q [head, width], what may be quadratic in it on the box)."""
     a, k, e, c = layer.arithmetic, layer.keys, layer.ends, layer.model.config
     asked = q.each(lambda t: t[:, None])  # [head, 1, width]
@@ -175,27 +175,29 @@ def _scores(layer: _Layer, q: Affine) -> tuple[Affine, np.ndarray]:
     )  # [head, ·, width], at the edge
     steep = [np.abs(t.mid[..., 1:]).sum(axis=-1) * layer.edge for t in (asked, k)]
     product = ((Q + rq) * (K + rk)).sum(axis=-1) * UP_FEW
-    slip = (2 * c.d_k + 4) * (U * product + 2.0**-1022)
+    slip = (2 * c.d_k + 4) * (U * product + LEAST)
     rad, off = np.zeros_like(mid), np.zeros_like(mid)
     rad[..., 0] = (Q * rk + rq * K + rq * rk).sum(axis=-1) * UP_FEW + slip
     off[..., 0] = (Q * dk + dq * K + dq * dk).sum(axis=-1) * UP_FEW + slip
     off[..., 0] += (c.d_k + 3) * a.u * product + c.d_k * a.smallest
-    general = Affine(mid, rad, off, mid[..., :0], np.zeros(at.shape[:2]))
+    general = AffineNumbers(mid, rad, off, mid[..., :0], np.zeros(at.shape[:2]))
 
     def chosen(name: str) -> np.ndarray:
         one, other, rest = (getattr(t, name) for t in (first.result(), second.result(), general))
         wide = (..., *[None] * (rest.ndim - 2))
         return np.where(fixed[wide], one[:, :, 0], np.where(stored[wide], other[:, :, 0], rest))
 
-    s = Affine(*(chosen(name) for name in ("mid", "rad", "off", "moved", "own")))
+    s = AffineNumbers(*(chosen(name) for name in ("mid", "rad", "off", "moved", "own")))
     bent = np.where(fixed | stored, 0.0, (steep[0] * steep[1]).sum(axis=-1))
     root = math.sqrt(c.d_k)  # a power of two
     terms = (
         np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size
     )  # of the products, [head, token, width, symbol]
     more = s.off + a.score_roundings * a.u * terms.sum(axis=2)
-    more[..., 0] += a.smallest * (root > 1)
-    return Affine(s.mid / root, s.rad / root, more / root, s.moved, s.own), bent / root
+    more[..., 0] += a.smallest * (root > 1) + LEAST
+    rad = s.rad.copy()
+    rad[..., 0] += LEAST  # a key or a query that is very small might have taken an error away
+    return AffineNumbers(s.mid / root, rad / root, more / root, s.moved, s.own), bent / root
 
 
 def _heads_at(layer: _Layer, row: int) -> _Heads | None:
@@ -240,13 +242,13 @@ class _Averages:
     vanished: np.ndarray  # [average]: what weights that underflow can do
 
 
-def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[Affine, _Averages]:
+def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[AffineNumbers, _Averages]:
     """The stream of a row after attention, [model], over the symbols (1, x̂, averages), Eq. (6)–(8)."""
     c, a, v, e = layer.model.config, layer.arithmetic, layer.values, layer.ends
     W_O = layer.w["W_O"].reshape(c.heads, c.d_v, c.d_model)
     seen = np.isin(np.arange(c.all_tokens), c.seen_by(row))
     everything = ((v.size + v.rad) @ e * UP)[:, seen].max(axis=1)  # [head, width]: values of masked tokens, too
-    gone = 2 * c.all_tokens * a.smallest * layer.underflow
+    gone = at_least(2 * c.all_tokens * a.smallest * layer.underflow * everything)  # weights that underflow
     several = (heads.kept.sum(axis=1) > 1) & (W_O != 0).any(axis=(1, 2))
     used, alone = np.flatnonzero(several), np.flatnonzero(heads.kept.sum(axis=1) == 1)
     K, symbols = len(used) * c.d_v, len(e)
@@ -255,11 +257,12 @@ def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[Affi
     off_value = np.where(hidden, 0.0, v.rad[used] @ e).max(axis=1, initial=0.0)
     off_score = np.where(heads.kept, heads.scores.rad @ e, 0.0).max(axis=1)[used, None]
     real = 2 * off_score * np.exp(2 * off_score) * (sizes + off_value) + off_value
-    real = (real + 2 * heads.lost[used, None] * everything[used]) * UP
-    averages = _Averages(used, sizes.flatten(), real.flatten(), (gone * everything[used]).flatten())
+    real = (real + 2 * heads.lost[used, None] * everything[used] + LEAST) * UP
+    averages = _Averages(used, sizes.flatten(), real.flatten(), gone[used].flatten())
     z = v[alone, heads.kept[alone].argmax(axis=1)]  # [head, width]
-    z.rad[..., 0] += 2 * heads.lost[alone, None] * everything[alone] * UP
-    z.off[..., 0] += gone * everything[alone] * UP
+    hides = heads.lost[alone, None] > 0
+    z.rad[..., 0] += hides * (2 * heads.lost[alone, None] * everything[alone] * UP + LEAST)
+    z.off[..., 0] += gone[alone] * UP
     if loose or a.u > arithmetic_of(a.dtype).u:  # a weight of 1 may be rounded
         z = replace(z, own=z.own + 8 * a.u)
     z = z.each(lambda t: t.reshape(len(alone) * c.d_v, t.shape[-1])).wider(symbols + K, K)
@@ -270,7 +273,7 @@ def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[Affi
     return stream, averages
 
 
-def _passed(layer: _Layer, stream: Affine, averages: _Averages) -> tuple[Affine, Affine] | None:
+def _passed(layer: _Layer, stream: AffineNumbers, averages: _Averages) -> tuple[AffineNumbers, AffineNumbers] | None:
     """(outputs, hinges [hinge] as they are before the ReLU); outputs over the symbols (1, x̂, averages, hinges)."""
     c, a, w, e = layer.model.config, layer.arithmetic, layer.w, layer.ends
     symbols, K = len(e), len(averages.sizes)
@@ -282,34 +285,35 @@ def _passed(layer: _Layer, stream: Affine, averages: _Averages) -> tuple[Affine,
     matters = (w["W_2"] != 0).any(axis=1)
     straight, silent = matters & (u.mid[:, 0] > around), matters & (u.mid[:, 0] < -around)
     open_ = np.flatnonzero(matters & ~straight & ~silent).tolist()
-    first, alone = _pairs(open_, w)
+    first, second, alone = _pairs(open_, w)
     if (u.moved[alone] != 0).any() or (u.mid[alone, symbols:] != 0).any():
         return None  # a unit that averages open and close
     J = len(alone)
     hidden = u.each(lambda t: np.where((straight | np.isin(np.arange(len(t)), first))[:, None], t, 0.0))
-    hidden.off[first] *= 1 + 4 * a.u  # both of a pair may be other than 0, by no more than they are off
+    hidden.off[first] *= 1 + 16 * a.u  # both of a pair may be other than 0, by no more than they are off
     hidden = hidden.wider(symbols + K + J, K)
     for j, unit in enumerate(alone):
         hidden.mid[unit, symbols + K + j] = 1.0
         hidden.rad[unit, : symbols + K], hidden.off[unit, : symbols + K] = u.rad[unit], u.errors[unit]
-    y = linear(hidden, w["W_2"], w["b_2"], a)
+    y = Sums(a).add(hidden, w["W_2"]).add_numbers(w["b_2"]).add_twins(w["W_2"][second]).result()
     if c.residual:
         y = plus(stream.wider(symbols + K + J, K), y, a)
     return linear(y, w["W_R"], w["b_R"], a), u[alone]
 
 
-def _pairs(units: list[int], w: Weights) -> tuple[list[int], list[int]]:
-    """(one unit of each pair relu(z)·v − relu(−z)·v = z·v, units without a partner)."""
+def _pairs(units: list[int], w: Weights) -> tuple[list[int], list[int], list[int]]:
+    """(one unit of each pair relu(z)·v − relu(−z)·v = z·v, the other one, units without a partner)."""
     waiting: dict[bytes, list[int]] = {}
-    first = []
+    first, second = list[int](), list[int]()
     for i in units:
         key = np.concatenate([w["W_1"][:, i], w["b_1"][i : i + 1], w["W_2"][i]]) + 0.0  # no −0
         partners = waiting.get((-key + 0.0).tobytes())
         if partners:
             first.append(partners.pop())
+            second.append(i)
         else:
             waiting.setdefault(key.tobytes(), []).append(i)
-    return first, sorted(i for rest in waiting.values() for i in rest)
+    return first, second, sorted(i for rest in waiting.values() for i in rest)
 
 
 def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:
@@ -339,7 +343,7 @@ def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:
     if not all(np.isfinite(t).all() for t in (out.mid, error, constant, A)):
         return None
     share, lost = hat_errors(w["shift"].flatten(), w["scale"].flatten(), a)
-    program = Program(
+    program = FormProgram(
         a,
         _programs(layer, heads, averages.used, out),
         constant=_tensor(constant * UP),
@@ -384,13 +388,13 @@ def _blocks(layer: _Layer, heads: _Heads, used: np.ndarray, A: np.ndarray) -> tu
         made = Sums(replace(layer.arithmetic, rescalings=0)).add(v, A[mine][:, None]).result()  # [head, token, output]
         numbers = (s.mid[..., 1:], s.mid[..., 0], made.mid[..., 0], made.mid[..., 1:].swapaxes(2, 3))
         blocks.append(Block(*map(_tensor, numbers)))
-        exact = Affine(v.mid, 0 * v.rad, 0 * v.off, v.moved, 0 * v.own)
+        exact = AffineNumbers(v.mid, 0 * v.rad, 0 * v.off, v.moved, 0 * v.own)
         lost = Sums(layer.arithmetic).add(exact, A[mine][:, None]).result().rad
         slip = slip + (lost @ layer.ends).max(axis=1).sum(axis=0) * UP
     return tuple(blocks), slip
 
 
-def _programs(layer: _Layer, heads: _Heads, used: np.ndarray, out: Affine) -> tuple[HeadProgram, ...]:
+def _programs(layer: _Layer, heads: _Heads, used: np.ndarray, out: AffineNumbers) -> tuple[HeadProgram, ...]:
     """The heads as they are computed, values before W^O."""
     D, width = len(layer.ends) - 1, layer.model.config.d_v
     sizes = out.errors[:, 1 + D : 1 + D + len(used) * width].T.reshape(len(used), width, len(out.own))

@@ -92,6 +92,7 @@ def decide(
         slopes = prove_slopes(model, claim, edge_of(model, target), budget)
         boxes = (*(best.evidence.worst_boxes or ()), *slopes.worst)
         best = replace(best, slope=slopes.found, evidence=best.evidence | Evidence(worst_boxes=boxes or None))
+        best = unless_slopes_contradict(best)
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best
@@ -237,6 +238,16 @@ def unless_contradicted(certificate: Certificate) -> Certificate:
     error, how = (certificate.lower, "is proved") if proved else (certificate.observed, "was observed")
     contradiction = f"contradicted: an error of {exact(error)} {how}, above the bound {exact(certificate.bound)}"
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
+
+
+def unless_slopes_contradict(certificate: Certificate) -> Certificate:
+    """The same for slopes."""
+    found = certificate.slope
+    if found is None or not found.observed > found.bound:
+        return certificate
+    contradiction = f"contradicted: slopes are off by {exact(found.observed)}, above the bound {exact(found.bound)}"
+    withdrawn = replace(found, bound=math.inf)
+    return replace(certificate, slope=withdrawn, assumptions=(*certificate.assumptions, contradiction))
 
 
 def answer_of(

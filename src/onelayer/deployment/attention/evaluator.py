@@ -31,7 +31,7 @@ from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.deployed import Program, edges
+from ...layer.rounding.deployed import FormProgram, edges
 from ...layer.rounding.online_softmax import CUDA, arithmetic_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...target.description import Outside
@@ -212,10 +212,10 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
     return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
-def program_of(reading: Reading, dtype: torch.dtype, fast: LinearAttention | None = None) -> Program:
+def program_of(reading: Reading, dtype: torch.dtype, fast: LinearAttention | None = None) -> FormProgram:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
     form, own = reading.form, arithmetic_of(dtype)
     if fast is None:
-        return Program.of_form(form, own, reading.frame)
+        return FormProgram.of_form(form, own, reading.frame)
     terms = summands(form.heads, dtype) + form.dimension + 8 + len(fast.compiled[dtype].parts)
-    return Program.of_form(form, card(own), reading.frame, terms)
+    return FormProgram.of_form(form, card(own), reading.frame, terms)

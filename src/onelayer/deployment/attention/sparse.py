@@ -26,7 +26,7 @@ from ...formula.additive import maximal
 from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
 from ...layer.heads import Hinges
-from ...layer.rounding.deployed import Boxes, Program
+from ...layer.rounding.deployed import Boxes, FormProgram
 from .averages import SoftmaxAverages
 from .linear import CHUNK, CompiledForm
 from .shared_keys import EDGE
@@ -61,7 +61,7 @@ class Cells:
     form: Form
     remainder: float
     dtype: torch.dtype
-    how: Program  # of the whole form
+    how: FormProgram  # of the whole form
     per_side: int = 0  # cells along each side
     made: dict[int, Cell] = field(default_factory=dict)
 
@@ -168,7 +168,9 @@ class SparseAttention:
     could not be reduced, add their usual rounding (`rounding`).
     """
 
-    def __init__(self, form: Form, hinges: tuple[Hinges, Tensor], how: Program, remainder: float, many: int) -> None:
+    def __init__(
+        self, form: Form, hinges: tuple[Hinges, Tensor], how: FormProgram, remainder: float, many: int
+    ) -> None:
         local = tuple(block for block in form.blocks if block.biases.shape[1] >= many)
         others = tuple(block for block in form.blocks if block.biases.shape[1] < many)
         self.others = Form(form.bias, form.linear, others)

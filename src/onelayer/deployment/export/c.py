@@ -54,6 +54,7 @@ def make(subject: Subject, x: np.ndarray, exp: Exponential = "libm") -> Made:
             notes = ("no C compiler works here: not compiled, not measured",)
         else:
             measured = subject.measure(lambda points: _answers(program, points, subject), x)
+            bound = bound and bound.unless_contradicted(measured)
     text = _file(subject, body, measured, bound, slopes, own)
     return Made({"onelayer.c": text.encode()}, measured, bound, notes)
 

@@ -51,6 +51,7 @@ def make(subject: Subject, x: np.ndarray) -> Made:
 
     measured = subject.measure(answer, x)
     bound = backend_bound(subject, ONNX_RUNTIME)
+    bound = bound and bound.unless_contradicted(measured)
     metadata = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
     onnx.helper.set_model_props(model, metadata | (subject.proved_words(bound) if bound else {}))
     return Made({"model.onnx": model.SerializeToString()}, measured, bound)

@@ -10,7 +10,7 @@ import torch
 from ...common.outward import UP_FEW
 from ...layer.arithmetic import Arithmetic
 from ...layer.reading import Reading, form_of_model
-from ...layer.rounding.deployed import Program
+from ...layer.rounding.deployed import FormProgram
 from ...layer.rounding.online_softmax import Backend
 from ...proof.decision import cannot_overflow
 from .subject import Bound, Subject
@@ -43,12 +43,12 @@ def distance(subject: Subject, reading: Reading, other: Arithmetic, where: str =
     low, high = (t.flatten() for t in subject.reach)
     enough = NEGLIGIBLE * subject.approximation.certificate.tolerance
 
-    def rounding(program: Program) -> float:
+    def rounding(program: FormProgram) -> float:
         return float(program.rounding(low, high, enough).max())
 
     own = rounding(reading.program)
     if terms:
-        its = rounding(Program.of_form(reading.form, other, reading.frame, terms)) + float(reading.error.max())
+        its = rounding(FormProgram.of_form(reading.form, other, reading.frame, terms)) + float(reading.error.max())
     elif other == reading.program.arithmetic:
         its = own
     else:

@@ -56,6 +56,10 @@ class Bound:
     def __str__(self) -> str:
         return f"{at_most(self.value)}: {self.of}"
 
+    def unless_contradicted(self, measured: Measured | None) -> "Bound | None":
+        """The bound; None where a difference above it was seen: then it is wrong, and nothing is claimed."""
+        return None if measured is not None and measured.difference > self.value else self
+
 
 @dataclass(frozen=True)
 class Made:

@@ -25,8 +25,8 @@ All this on a box with centre c and half-widths r. With k̄ = Σ w_t(c) keys_t, 
 
 and since ∂_i z is Σ_t w_t slopes_ti plus the covariance of keys and values, |z(x) − z(c)| ≤ Σ_i r_i sup|∂_i z| follows from
 the same bounds. Whatever the weights are, Σ_t w_t |v_t − z| is at most half the range of the values. What comes after the heads
-is a combination of |z|, of their errors and of |x̂| (`Program`). Boxes are halved where the bound is largest, until it is small
-enough or the budget is spent.
+is a combination of |z|, of their errors and of |x̂| (`FormProgram`). Boxes are halved where the bound is largest, until it is
+small enough or the budget is spent.
 """
 
 import math
@@ -110,7 +110,7 @@ class HeadProgram:
 
 
 @dataclass(frozen=True)
-class Program:
+class FormProgram:
     """A layer, or a form, as it is computed: heads, and what else an output is off by."""
 
     arithmetic: Arithmetic
@@ -121,12 +121,12 @@ class Program:
     lost: Float[Tensor, " coordinate"]  # and by this
     terms: int = 0  # that are added up for an output, where the form itself is computed,
     factored: bool = False  # perhaps by linear attention
-    others: tuple["Program", ...] = ()  # programs that the bound is to cover, too
+    others: tuple["FormProgram", ...] = ()  # programs that the bound is to cover, too
 
     @staticmethod
     def of_form(
         form: Form, arithmetic: Arithmetic, frame: Frame | None = None, terms: int | None = None, factored: bool = True
-    ) -> "Program":
+    ) -> "FormProgram":
         """A program that evaluates the form itself, and adds up this many terms for an output.
 
         Without a frame x̂ is assumed to be rounded twice, as with any shift and a scale up to 1.
@@ -135,14 +135,14 @@ class Program:
         share, lost = hat_errors(np.array(frame.shift), np.array(frame.scale), arithmetic)
         hat = (torch.from_numpy(share), torch.from_numpy(lost))
         terms = form.heads + form.dimension + len(form.blocks) + 4 if terms is None else terms
-        return Program(arithmetic, (), 0 * form.bias, 0 * form.linear, *hat, terms, factored).of(form)
+        return FormProgram(arithmetic, (), 0 * form.bias, 0 * form.linear, *hat, terms, factored).of(form)
 
-    def within(self, coordinates: Sequence[int]) -> "Program":
+    def within(self, coordinates: Sequence[int]) -> "FormProgram":
         """The same for forms of these coordinates; it is still to be given one."""
         pick = list(coordinates)
         return replace(self, heads=(), linear=self.linear[pick], hat=self.hat[pick], lost=self.lost[pick])
 
-    def of(self, form: Form) -> "Program":
+    def of(self, form: Form) -> "FormProgram":
         """The same program with another form of the same coordinates."""
         a, D, m, hat, lost = self.arithmetic, form.dimension, len(form.bias), self.hat, self.lost
         count = self.terms * a.u
@@ -169,7 +169,7 @@ class Program:
         linear = straight * (4 * a.u + adding + (1 + adding) * hat[:, None])
         return replace(self, heads=tuple(heads), constant=constant * UP_MANY, linear=linear * UP_MANY)
 
-    def only(self, outputs: list[int]) -> "Program":
+    def only(self, outputs: list[int]) -> "FormProgram":
         """The program of these outputs."""
         heads = tuple(replace(h, sizes=h.sizes[..., outputs], moved=h.moved[..., outputs]) for h in self.heads)
         others = tuple(program.only(outputs) for program in self.others)
@@ -232,7 +232,7 @@ def hat_errors(shift: np.ndarray, scale: np.ndarray, a: Arithmetic) -> tuple[np.
     return rounded * a.u * (1 + a.u), np.where((shift == 0) & (scale == 1), 0.0, lost)
 
 
-def _largest(program: Program, boxes: Boxes, enough: float, over: Callable[[], bool]) -> Float[Tensor, " output"]:
+def _largest(program: FormProgram, boxes: Boxes, enough: float, over: Callable[[], bool]) -> Float[Tensor, " output"]:
     """The largest bound on what heads add over boxes that cover the given one."""
     if not program.heads:
         return torch.zeros_like(program.constant)
@@ -257,19 +257,19 @@ def _largest(program: Program, boxes: Boxes, enough: float, over: Callable[[], b
         found = torch.cat([found[keep], values])
 
 
-def _size(program: Program) -> int:
+def _size(program: FormProgram) -> int:
     """About how many numbers are computed for a box."""
     return sum(h.block.values.numel() * (h.block.keys.shape[2] + 3) for h in program.heads) + 1
 
 
-def box_rounding(program: Program, boxes: Boxes) -> Float[Tensor, "box output"]:
+def box_rounding(program: FormProgram, boxes: Boxes) -> Float[Tensor, "box output"]:
     """What heads add to |computed − T| on every box."""
     rows = max(1, AT_ONCE // _size(program))
     pieces = zip(boxes.centres.split(rows), boxes.halves.split(rows), strict=True)
     return torch.cat([_box_rounding(program, Boxes(c, r)) for c, r in pieces])
 
 
-def _box_rounding(program: Program, boxes: Boxes) -> Float[Tensor, "box output"]:
+def _box_rounding(program: FormProgram, boxes: Boxes) -> Float[Tensor, "box output"]:
     a = program.arithmetic
     e_x = boxes.reach * program.hat + program.lost
     X = (boxes.reach + e_x) * (1 + 2 * a.u)

@@ -1,4 +1,4 @@
-"""How far rounding can take the gates of the theorem, and forms at the nodes of a certificate: one bound for the whole box.
+"""How far rounding can take the gates of the theorem: one bound for the whole box.
 
 Write u = 2^−53 for float64. The model computes, for a gate of sharpness β with normalised coordinates in [−½, ½]:
 
@@ -23,13 +23,8 @@ a dot product: it adds Mu/(1−Mu) per unit of Σ|c|. The residual stream adds 0
 import math
 from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from ...common.outward import U
 from ..arithmetic import FLOAT64
-from ..form import Form
 
 EXP_ULPS = FLOAT64.exp_error / U  # κ: exp is assumed within κ·u relative; near 1.1 was measured for torch and NumPy
 INFLATION = 1.01
@@ -59,40 +54,3 @@ class GateRounding:
         """|ΔT| of Σ_k c_k F_k with Σ|c_k| = total, |T| ≤ largest."""
         dot = heads * U / (1 - heads * U)
         return INFLATION * total * (self.gate(sharpness) + dot) + 2 * U * largest
-
-
-def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out"]:
-    """|ΔT| of `Form.__call__` in float64 at x̂ = fl(fl(x − shift)·scale), |x̂| ≤ edge, per output; ∞ if scores are too large.
-
-    For a head with n tokens, scores of size at most S = max_t (Σ_i |keys_ti|·edge + |biases_t|) and values of size at most
-    V and range R (over the box), e_x = 3u·edge for the two roundings of x̂, and what underflows:
-
-        scores       d_s = Σ_i |keys_ti| e_x + (D + 3)u·S   each exponential is then off by d_s + κu, relative
-        averaging    Σ_t w_t |v_t − T| ≤ R/2                so the output moves by at most (d_s + κu)·R
-        largest      the shift by the largest score costs u·a_t, and Σ_t w_t a_t ≤ ln n:     u·ln n·R
-        sums         normaliser, division, product with the values, the values themselves:  (2n + 12)u·V
-
-    All products are then added up in one sum of `summands` terms: (summands + 6)u·ΣV. Slopes and the linear part move
-    with x: e_x each. `deployed.py` has the tighter bound for a model.
-    """
-    e_x, D = 3 * U * edge + FLOAT64.smallest, form.dimension
-    total = form.bias.abs() * 4 * U + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U * edge)
-    sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
-    for block in form.blocks:
-        there = block.there
-        weight = block.keys.abs().sum(dim=-1)
-        score = (weight * edge + block.biases.abs()).masked_fill(~there, 0.0).amax(dim=1)
-        d_s = weight.masked_fill(~there, 0.0).amax(dim=1) * e_x + (D + 3) * U * score
-        if float(d_s.max()) > 1e-3:
-            return torch.full_like(form.bias, torch.inf)
-        swing = block.slopes.abs().sum(dim=2)  # of a value per unit of x, [head, token, out]
-        hidden = ~there[..., None]
-        high = (block.values + edge * swing).masked_fill(hidden, -torch.inf).amax(dim=1)
-        low = (block.values - edge * swing).masked_fill(hidden, torch.inf).amin(dim=1)
-        size, spread = torch.maximum(high.abs(), low.abs()), high - low
-        n = block.biases.shape[1]
-        relative = (d_s + FLOAT64.exp_error + U * math.log(max(n, 2)))[:, None]
-        by_head = relative * spread + (2 * n + 12) * U * size + swing.masked_fill(hidden, 0.0).amax(dim=1) * e_x
-        total = total + by_head.sum(dim=0)
-        sizes = sizes + size.sum(dim=0)
-    return INFLATION * (total + (summands + 6) * U * sizes)

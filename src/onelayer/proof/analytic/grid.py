@@ -31,7 +31,7 @@ from torch import Tensor
 from ...common.outward import U
 from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
-from ...layer.rounding.deployed import Boxes, Program
+from ...layer.rounding.deployed import Boxes, FormProgram
 from ...layer.rounding.whole_box import EXP_ULPS, INFLATION
 
 LARGEST_EXPONENT = 300.0
@@ -81,7 +81,7 @@ def on_grids(
     steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
     if any(steep):  # some heads one way, some the other: both errors, each for all heads, cover the mixture
         whole = Boxes(torch.zeros(1, D, dtype=torch.float64), torch.full((1, D), edge, dtype=torch.float64))
-        program = Program.of_form(form.to("cpu"), FLOAT64, terms=form.summands + 6, factored=False)
+        program = FormProgram.of_form(form.to("cpu"), FLOAT64, terms=form.summands + 6, factored=False)
         rounding = rounding + program.on_boxes(whole)[0]
     for block, pointwise in zip(form.blocks, steep, strict=True):
         if pointwise:

@@ -33,7 +33,7 @@ from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
-from ...layer.rounding.deployed import Program, edges
+from ...layer.rounding.deployed import FormProgram, edges
 from ...target.singular import places_of
 from ...target.target import Target
 from ..boxes import Covering, bound_of_sum, range_of_sum
@@ -55,7 +55,7 @@ def prove(
     claim: Claim,
     budget: Budget | None = None,
     truncation: float | None = None,
-    program: Program | None = None,
+    program: FormProgram | None = None,
     deployed: np.ndarray | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
@@ -69,7 +69,7 @@ def prove(
     target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
         return None
-    budget, program = budget or Budget(), program or Program.of_form(form, FLOAT64, frame)
+    budget, program = budget or Budget(), program or FormProgram.of_form(form, FLOAT64, frame)
     best: Proof | None = None
     for groups in _splittings(form, target):
         if _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
@@ -91,7 +91,7 @@ def _prove(
     groups: list[tuple[int, ...]],
     goal: float,
     budget: Budget,
-    program: Program,
+    program: FormProgram,
     deployed: np.ndarray | None,
 ) -> Proof:
     """The proof with g split into these groups, truncation up to `goal` in each."""

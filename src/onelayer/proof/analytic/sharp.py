@@ -13,7 +13,7 @@ from ...common.outward import UP_FEW
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
-from ...layer.rounding.deployed import Boxes, Program
+from ...layer.rounding.deployed import Boxes, FormProgram
 from .grid import AT_ONCE, Grids
 
 SHARP = 2.0**12  # spread of scores over the domain from which this pays
@@ -32,7 +32,7 @@ def on_sharp_grids(
     rows = grids.points().split(max(1, AT_ONCE // numbers))
     T = torch.cat([_at(form, x) for x in rows]).reshape(boxes, points, m)
     halves = grids.halves * UP_FEW + 4 * FLOAT64.u * (grids.centres.abs() + grids.halves)
-    program = Program.of_form(form, FLOAT64, frame, factored=False)
+    program = FormProgram.of_form(form, FLOAT64, frame, factored=False)
     return T, program.on_boxes(Boxes(grids.centres, halves))
 
 

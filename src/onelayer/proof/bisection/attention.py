@@ -196,7 +196,8 @@ def _rounding(
     """|computed Z − Z|, from |v_t − v_t₀| ≤ size [box, head, row, token, width] and |Z − v_t₀| ≤ away [box, head, row, width].
 
     Relative to t₀ an exponential is off by ε_t = expm1(off_t + off_t₀ + u(|s_t − s_t₀| + max) + 2(1 + R)κu), R the number of
-    rescalings (`layer.rounding.online_softmax`). The weights then move Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| +
+    rescalings (`layer.rounding.online_softmax`); below t₀, u(|s_t − s_t₀| + 2(max s − s_t₀)), as the largest is subtracted from
+    both. The weights then move Z − v_t₀ by at most Σ_t w_t ε_t (|v_t − v_t₀| +
     |Z − v_t₀|); normaliser, division and the sum over n tokens cost (2(n + R) + 8)u of Σ_t w_t |v_t|.
     """
     u, n = arithmetic.u, ceiling.shape[-1]
@@ -209,7 +210,7 @@ def _rounding(
         reach = np.where(below, np.minimum(gaps, VANISHED), gaps)
         exponent = off + at_best + u * (reach + np.where(below, 0.0, largest))
         exponent = exponent + 2 * (1 + arithmetic.rescalings) * arithmetic.exp_error
-        shift = u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
+        shift = 2 * u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
         epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP_FEW, np.inf)
         epsilon = np.where(own, 0.0, epsilon)
         weighted = (ceiling * epsilon)[..., None]

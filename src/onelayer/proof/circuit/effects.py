@@ -20,6 +20,7 @@ from ...common.errors import InputError
 from ...common.outward import UP_FEW
 from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT32, arithmetic_of
+from ...layer.number_range import out_of_range
 from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
 from ...target.target import Target
@@ -66,6 +67,8 @@ class AblatedLayer:
         c = self.model.config
         c.require_one_length()
         c.require_softmax("the circuit")
+        if (reason := out_of_range(self.model, float(self.edge.max()))) is not None:
+            raise InputError("weights that proofs can multiply", reason, "scale the weights, or ask for another layer")
         if c.attention == "fused":
             raise InputError("explicit softmax attention", "attention='fused'", "take a copy with attention='softmax'")
         if self.vocabulary is None:
@@ -116,7 +119,8 @@ class AblatedLayer:
             coarse = coarse if math.isfinite(coarse) else math.inf
         numbers = self.vocabulary is None
         found = self._of_numbers(node, accuracy, budget, seed) if numbers else self._of_tokens(node, seed)
-        return found if found.upper <= coarse else replace(found, upper=coarse, method="sizes of the weights")
+        found = found if found.upper <= coarse else replace(found, upper=coarse, method="sizes of the weights")
+        return found if found.lower <= found.upper else replace(found, upper=math.inf, method="contradicted")
 
     def _of_numbers(self, node: Node, accuracy: float, budget: Budget, seed: int) -> Effect:
         model, places, c, paths = self.model, self.places, self.model.config, self.paths

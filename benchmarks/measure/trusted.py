@@ -1,0 +1,122 @@
+"""How many lines a proof rests on. `python benchmarks/measure/trusted.py`
+
+Proves layers of several kinds and counts the functions of the package that are entered meanwhile: their lines without docstrings,
+comments and blank lines, each function once. What only looks for points (observation, the witness) is counted apart: a bound
+does not rest on it. Lines of classes outside their methods, of modules outside functions, and of libraries are not counted.
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import onelayer as ol
+from page import markdown, options
+
+PACKAGE = Path(ol.__file__).parent
+LOOKING = (
+    "proof/observation.py",
+    "proof/ascent.py",
+    "proof/attained.py",
+    "proof/witness.py",
+    "common/",
+    "formula/numeric.py",
+)
+Function = tuple[str, int]  # module, as a path below the package, and the first line
+
+
+def trained(dtype: str) -> tuple[ol.SingleLayerTransformer, ol.Target]:
+    """Weights that no construction wrote: random ones, as training would start from."""
+    config = ol.LayerConfig(
+        tokens=1, features_in=1, features_out=1, d_model=8, heads=2, d_k=4, d_v=4, ffn_width=8, memory_tokens=3
+    )
+    return ol.SingleLayerTransformer(config, seed=1, dtype=getattr(torch, dtype)).eval(), ol.Target("x1", [(0, 1)])
+
+
+def built(text: str, sides: list, tolerance: float, dtype: str = "float64") -> Callable[[], object]:
+    """A proof of a layer that was built before."""
+    found = ol.build(text, sides, tolerance, dtype=dtype)
+    return lambda: ol.certify(found.model, found.target, tolerance)
+
+
+def arbitrary(dtype: str) -> Callable[[], object]:
+    model, target = trained(dtype)
+    return lambda: ol.certify(model, target, 10.0, seconds=5)
+
+
+def proofs() -> dict[str, Callable[[], object]]:
+    return {
+        "built, smooth": built("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6),
+        "built, float32": built("sin(x1)", [(0, 3)], 1e-3, "float32"),
+        "built, kinks": built("abs(x1 - x2)", [(0, 1)] * 2, 1e-6),
+        "arbitrary weights": arbitrary("float64"),
+        "arbitrary weights, float32": arbitrary("float32"),
+    }
+
+
+def entered(run: Callable[[], object]) -> set[Function]:
+    """The functions of the package that a second run enters."""
+    run()
+    found: set[Function] = set()
+    inside = f"{PACKAGE}/"
+
+    def note(frame, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(inside):
+            found.add((code.co_filename.removeprefix(inside), code.co_firstlineno))
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def lines_of(module: str) -> dict[int, set[int]]:
+    """First line of every function → its lines of code."""
+    source = (PACKAGE / module).read_text()
+    tree, rows, found = ast.parse(source), source.splitlines(), dict[int, set[int]]()
+    silent = {n for n, row in enumerate(rows, 1) if not row.strip() or row.strip().startswith("#")}
+    for node in ast.walk(tree):
+        first = node.body[0] if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and node.body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            silent |= set(range(first.lineno, first.end_lineno + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found[start] = set(range(start, node.end_lineno + 1)) - silent
+    return found
+
+
+def count(functions: set[Function]) -> tuple[int, int, Counter[str]]:
+    """(lines that a bound rests on, lines that only look for points, the former by room)."""
+    modules = {module for module, _ in functions}
+    known = {module: lines_of(module) for module in modules}
+    rests, looks, rooms = 0, 0, Counter[str]()
+    for module in modules:
+        lines = set[int]().union(*(known[module].get(line, set()) for name, line in functions if name == module))
+        if module.startswith(LOOKING):
+            looks += len(lines)
+        else:
+            rests += len(lines)
+            rooms["/".join(module.split("/")[:2])] += len(lines)
+    return rests, looks, rooms
+
+
+def main() -> None:
+    options(__doc__).parse_args()
+    rows = []
+    for name, run in proofs().items():
+        functions = entered(run)
+        rests, looks, rooms = count(functions)
+        largest = ", ".join(f"{room} {lines}" for room, lines in rooms.most_common(6))
+        rows.append((name, f"{len(functions):,}", f"{rests:,}", f"{looks:,}", largest))
+    print(markdown(("proof", "functions", "lines it rests on", "lines that look for points", "most of them in"), rows))
+
+
+if __name__ == "__main__":
+    main()
