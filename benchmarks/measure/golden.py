@@ -20,7 +20,6 @@ and torch, so on another machine than the record's they are reported only, and s
 import atexit
 import hashlib
 import json
-import math
 import os
 import platform
 import shutil
@@ -28,27 +27,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import onelayer as ol
+from false_claims import false_claims, fingerprint, read, tensors_of
+from golden_differences import Row, differences, summary
 from page import markdown, options
 
-from false_claims import false_claims, fingerprint, read, tensors_of  # isort: skip
-from golden_cases import Case, cases, files  # isort: skip
+from golden_cases import Case, cases, files  # isort: skip  # page knows where that is
 
 RECORD = Path(__file__).resolve().parents[1] / "data" / "golden.json"
 PACKAGE = Path(ol.__file__).resolve().parent
 WORKER = Path(__file__).with_name("golden_worker.py")
-LARGER = 1.01  # a float64 bound may grow by this factor
+BAD_INPUT = 2  # an exit status
 MOST_SECONDS = 1800  # of one command; one that takes longer is ended by a signal
 CHECK_SECONDS, FALSE_SECONDS = 600.0, 5.0
-DECIDING = ("status", "verdict", "properties", "check", "check_status")  # a change of one of these matters
-
-Row = dict[str, Any]
 
 
 @cache
@@ -58,7 +53,7 @@ def worker() -> subprocess.Popen[str]:
     started = subprocess.Popen(
         [sys.executable, WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
-    atexit.register(started.kill)
+    atexit.register(lambda: (started.kill(), started.communicate()))
     return started
 
 
@@ -86,6 +81,8 @@ def measured(case: Case, out: Path) -> Row:
     row = {"command": case.command, "status": status}
     if (out / place / "certificate.json").exists():
         row |= claims(out / place) | checked(case, place, out)
+    elif status != BAD_INPUT:
+        row["said"] = ((out / "output.errors").read_text().strip().splitlines() or [""])[-1]
     fresh = kept.with_suffix(".part")
     fresh.write_text(json.dumps(row))
     fresh.replace(kept)
@@ -163,88 +160,6 @@ def record_text(about: Row, rows: dict[str, Row]) -> str:
     return "{\n" + heads + ' "cases": {\n' + lines + "\n }\n}\n"
 
 
-# -- comparison ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One value of a case that is another one now."""
-
-    case: str
-    what: str
-    was: str
-    now: str
-    matters: bool
-
-    @property
-    def cells(self) -> list[str]:
-        shown = (text if len(text) <= 24 else f"{text[:12]}…" for text in (self.was, self.now))
-        return [self.case, self.what, *shown, "**yes**" if self.matters else "no"]
-
-
-def number(bound: float | None) -> float:
-    """A bound as a number: infinite if nothing is proved."""
-    return math.inf if bound is None else bound
-
-
-def ratio(was: float | None, now: float | None) -> float:
-    """How many times larger a bound is now."""
-    old, new = number(was), number(now)
-    return 1.0 if old == new else new / old if old else math.inf
-
-
-def differences(name: str, old: Row, new: Row, same_machine: bool = True) -> list[Difference]:
-    """Every value of a row that has changed, and whether that matters."""
-    found = list[Difference]()
-
-    def add(what: str, was: Any, now: Any, matters: bool) -> None:
-        found.append(Difference(name, what, str(was), str(now), matters))
-
-    if old["command"] != new["command"]:
-        add("command (freeze it again)", old["command"], new["command"], True)
-        return found
-    for what in DECIDING:
-        if old.get(what) != new.get(what):
-            add(what.replace("_", " "), old.get(what), new.get(what), True)
-    if "weights" not in old or "weights" not in new:
-        return found
-    same = old["weights"] == new["weights"]
-    if not same:
-        add("weights", old["weights"], new["weights"], same_machine)
-    if old["method"] != new["method"]:
-        add("method", old["method"], new["method"], False)
-    comparable = (same or same_machine) and new["arithmetic"] == "float64"
-    for what in ("bound", "slope"):
-        if old[what] != new[what]:
-            times = ratio(old[what], new[what])
-            add(f"{what} × {times:.6g}", old[what], new[what], comparable and not times <= LARGER)
-    if same and old["lower"] > number(new["bound"]):
-        add("bound below an error proved before", old["lower"], new["bound"], True)
-    if same and new["lower"] > number(old["bound"]):
-        add("error above a bound proved before", old["bound"], new["lower"], True)
-    was, now = old.get("false", {}), new.get("false", {})
-    for kind in sorted(was.keys() | now.keys()):
-        if now.get(kind) != was.get(kind) or now.get(kind) == "VALID":
-            add(f"check of a false {kind}", was.get(kind), now.get(kind), now.get(kind) == "VALID")
-    return found
-
-
-def summary(old: dict[str, Row], new: dict[str, Row], found: Sequence[Difference]) -> str:
-    """What is the same, in a few lines."""
-    equal = sum(old[name].get("weights") == row.get("weights") for name, row in new.items())
-    times = [ratio(old[n]["bound"], row["bound"]) for n, row in new.items() if row.get("bound") and old[n].get("bound")]
-    claimed = [verdict for row in new.values() for verdict in row.get("false", {}).values()]
-    lines = [f"{len(new)} cases; the weights of {equal} are the same, bit by bit."]
-    if times:
-        mean = math.exp(sum(map(math.log, times)) / len(times))
-        lines.append(f"Bounds, new over old: geometric mean {mean:.6g}, from {min(times):.6g} to {max(times):.6g}.")
-    lines.append(
-        f"False claims: {len(claimed)}; VALID to {claimed.count('VALID')}, INVALID to {claimed.count('INVALID')}."
-    )
-    lines.append(f"Differences: {len(found)}; {sum(one.matters for one in found)} of them matter.")
-    return "\n".join(lines)
-
-
 def rows_of(chosen: Sequence[Case], out: Path) -> dict[str, Row]:
     """The rows of these cases, one after the other."""
     out.mkdir(parents=True, exist_ok=True)
@@ -269,8 +184,10 @@ def main() -> int:
     if args.mode == "freeze":
         if args.out is None:
             parser.error("freeze needs --out DIR")
-        kept = read(args.record)["cases"] if args.only and args.record.exists() else {}
-        rows = kept | rows_of(chosen, out)
+        held = read(args.record) if args.only and args.record.exists() else {"commit": commit(), "cases": {}}
+        if held["commit"] != commit():
+            parser.error(f"the record is of {held['commit']}: freeze all of it, or name that commit's source")
+        rows = held["cases"] | rows_of(chosen, out)
         args.record.write_text(record_text({"commit": commit(), "machine": machine()}, rows))
         return 0
     record = read(args.record)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import onelayer as ol
 from onelayer.apps.cli import main as command
+from page import options
 
 NAMES = ("build", "gallery", "language", "load", "memorize", "set_function", "train")
 
@@ -20,7 +21,7 @@ def run(words: Sequence[str], folder: str, output: str, seconds: int) -> int:
     """The exit status of one command, in this process."""
     signal.alarm(seconds)  # ends the process
     os.chdir(folder)
-    for number, name in ((0, os.devnull), (1, output), (2, os.devnull)):
+    for number, name in ((0, os.devnull), (1, output), (2, f"{output}.errors")):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
     try:
         status = command(list(words))
@@ -34,6 +35,8 @@ def run(words: Sequence[str], folder: str, output: str, seconds: int) -> int:
 
 
 def main() -> None:
+    options(__doc__).parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends at once, without a word
     for name in NAMES:
         getattr(ol, name)
     for line in sys.stdin:

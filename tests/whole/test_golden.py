@@ -9,6 +9,7 @@ import pytest
 
 import golden
 from golden_cases import cases
+from golden_differences import LARGER, differences, ratio
 
 SMALL = ("kink-abs", "refused-word")
 RECORD = golden.read(golden.RECORD)
@@ -23,7 +24,7 @@ def built(tmp_path_factory):
 
 
 def matters(name, row, **changes):
-    return [one.what for one in golden.differences(name, CASES[name] | changes, row) if one.matters]
+    return [one.what for one in differences(name, CASES[name] | changes, row) if one.matters]
 
 
 def test_the_record_has_every_case():
@@ -42,8 +43,8 @@ def test_small_cases_are_as_recorded(built):
     _, rows = built
     assert rows["refused-word"] == CASES["refused-word"]
     was, now = CASES["kink-abs"], rows["kink-abs"]
-    assert [one for one in golden.differences("kink-abs", was, now, same_machine=False) if one.matters] == []
-    assert golden.ratio(was["bound"], now["bound"]) <= golden.LARGER
+    assert [one for one in differences("kink-abs", was, now, same_machine=False) if one.matters] == []
+    assert ratio(was["bound"], now["bound"]) <= LARGER
     assert now["false"].keys() == was["false"].keys()
 
 
@@ -76,7 +77,7 @@ def test_larger_bounds_and_contradictions_are_reported():
     old = CASES["kink-smooth"] | {"false": {}}
 
     def found(**changes):
-        return [one.what.split(" ×")[0] for one in golden.differences("c", old, row | changes) if one.matters]
+        return [one.what.split(" ×")[0] for one in differences("c", old, row | changes) if one.matters]
 
     assert found(bound=1.009 * bound) == found(bound=0.9999 * bound) == []
     assert found(bound=1.011 * bound) == found(bound=None) == ["bound"]
