@@ -19,7 +19,7 @@ from ..sequence_layer import SequenceLayer, observed_error
 from ..target.description import Description
 from ..target.sequence_task import SequenceTask
 
-ROOM = 1.3  # how many times as large a rounding is stated: the independent checker counts some sums more coarsely
+ROOM = 1.5  # how many times as large a rounding is stated: the independent checker counts some sums more coarsely
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from .entry import Ends, Entry, Function, entry
 from .one_head import one_head
 from .routing import ASSUMES, route
 
+CHECKED = 5  # roundings of a mean that the independent checker counts besides
+
 
 @known_options
 def affine(
@@ -81,9 +83,9 @@ def mean(
     if reading is not None and _is_mean(reading, n) and it.holds(n * reach):
         a = it.arithmetic
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
-        rounding = weights * (1 + 8 * a.u) + _sum_rounding(reading)
+        rounding = (weights + CHECKED * a.u * reach) * (1 + 8 * a.u) + _sum_rounding(reading)
         statement = "all scores are equal, so that all weights are 1/n up to rounding"
-        lemma = Lemma(statement, {"rounding": rounding * ROOM})
+        lemma = Lemma(statement, {"rounding": rounding * UP_MANY})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
