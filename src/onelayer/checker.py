@@ -2795,8 +2795,10 @@ class Dense:
         rows = c["tokens"] if c["readout"] == "mean" else 1
         mean = rows + 1 if rows > 1 else 0
         self.fit([rows * s for s in stream])
-        lost = self.smallest if mean else arb(0)  # by 1/rows
-        last = [p + self.charge(mean + (c["residual"] and v)) * s + lost for p, v, s in zipped(last, written, stream)]
+        last = [
+            p + self.charge(mean + (c["residual"] and v)) * s + (rows > 1) * self.smallest
+            for p, v, s in zipped(last, written, stream)
+        ]  # 1/rows may underflow, too
         live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
         reads = [n for n, _ in m["R"].counts(live, [balls(w["b_R"])])]
         paths = (m["O"].W * J).tolist()
@@ -2824,8 +2826,7 @@ class Dense:
         y = self.linear((G, off), "2", w["b_2"])[0]
         y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
         rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
-        many = rows > 1  # 1/rows may underflow, too
-        mean = [e + many * (self.charge(rows + 1) * s + self.smallest) for e, s in zipped(y[1], sizes)]
+        mean = [e + (rows > 1) * (self.charge(rows + 1) * s + self.smallest) for e, s in zipped(y[1], sizes)]
         self.fit([rows * s for s in sizes])
         off, large = (arb_mat([mean, sizes]) * self.m["R"].size).tolist()
         large = [v + abs(arb(b)) for v, b in zipped(large, w["b_R"])]
