@@ -15,7 +15,7 @@ from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.transformer import Weights
-from ..decision import cannot_overflow
+from ..overflow import cannot_overflow
 from .graph import product
 
 MOST_EXPONENT = 0.1  # errors of an exponent beyond this are not followed
