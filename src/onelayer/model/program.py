@@ -83,25 +83,33 @@ def answer(a: Steps[V]) -> V:
 
 def tokens(a: Steps[V]) -> tuple[V, list[V]]:
     """(the tokens that are read out, all tokens in groups)."""
-    c = a.config
-    e = a.linear(a.inputs(), "E")
-    groups = [e if c.code == "none" else a.plus(e, a.constant("P"))]
+    c, groups = a.config, [embedding(a)]
     if c.special_tokens:
         groups.append(a.constant("S"))
     return a.last(groups[-1], c.output_tokens) if c.readout == "output" else groups[0], groups
+
+
+def embedding(a: Steps[V]) -> V:
+    """The data tokens, x̂_j W^E + b^E + p_j."""
+    e = a.linear(a.inputs(), "E")
+    return e if a.config.code == "none" else a.plus(e, a.constant("P"))
 
 
 def block(a: Steps[V], asking: V, groups: Sequence[V]) -> V:
     """Attention and feed-forward network at the tokens `asking`, residuals and LayerNorm as configured."""
     c = a.config
     pre, post = c.norm == "pre", c.norm == "post"
-    own, *seen = [a.norm(t, "1") if pre else t for t in (asking, *groups)]
-    f = a.drop(attention(a, own, seen))
+    f = a.drop(attention(a, seen(a, asking), [seen(a, t) for t in groups]))
     h = a.plus(asking, f) if c.residual else f
     h = a.norm(h, "1") if post else h
     f = a.drop(a.feed_forward(a.norm(h, "2") if pre else h))
     y = a.plus(h, f) if c.residual else f
     return a.norm(y, "2") if post else y
+
+
+def seen(a: Steps[V], x: V) -> V:
+    """Tokens as attention sees them."""
+    return a.norm(x, "1") if a.config.norm == "pre" else x
 
 
 def attention(a: Steps[V], asking: V, groups: Sequence[V]) -> V:
