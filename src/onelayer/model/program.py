@@ -67,6 +67,10 @@ class Steps(ABC, Generic[V]):
     def last(self, x: V, count: int) -> V:
         """The last tokens of a group."""
 
+    def grouped(self, groups: list[V]) -> list[V]:
+        """The tokens in as many groups as the arithmetic wants to keep apart."""
+        return groups
+
     def drop(self, x: V) -> V:
         """Dropout, where a layer is trained."""
         return x
@@ -86,7 +90,8 @@ def tokens(a: Steps[V]) -> tuple[V, list[V]]:
     c, groups = a.config, [embedding(a)]
     if c.special_tokens:
         groups.append(a.constant("S"))
-    return a.last(groups[-1], c.output_tokens) if c.readout == "output" else groups[0], groups
+    asking = a.last(groups[-1], c.output_tokens) if c.readout == "output" else groups[0]
+    return asking, a.grouped(groups)
 
 
 def embedding(a: Steps[V]) -> V:
@@ -145,6 +150,9 @@ class ArraySteps(Steps[V]):
 
     def concat(self, z: V) -> V:
         return self.moved(lambda t: t.swapaxes(-3, -2).reshape(*t.shape[:-3], t.shape[-2], -1), z)
+
+    def grouped(self, groups: list[V]) -> list[V]:
+        return [self.joined(groups)]
 
     def joined(self, groups: Sequence[V]) -> V:
         """All tokens of the groups."""

@@ -22,7 +22,8 @@ from ...layer.arithmetic import FLOAT64
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
-from .transformer import Network, Value, normalised, opposite_pairs, reshaped
+from .on_taylor import normalised, opposite_pairs, reshaped
+from .transformer import Network, Value
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ class Slopes:
     def __call__(self, space: Space) -> Value:
         c = self.config
         data = self._embedding(space)
-        special = self.network._constants(space)
+        special = (
+            Value(space.constant(np.broadcast_to(self.w.S, (space.boxes, *self.w.S.shape))), np.zeros(0))
+            if c.special_tokens
+            else None
+        )
         everything = asking = data
         if special is not None:
             constants = _constant(special.model, space.dimension)

@@ -14,7 +14,7 @@ from ...common.outward import UP_MANY, U
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
-from ..bisection.transformer import Weights
+from ..bisection.on_taylor import Weights
 from ..overflow import cannot_overflow
 from .graph import product
 

@@ -21,7 +21,8 @@ from ...formula.taylor.series import TINY, Space, Taylor
 from ...layer.arithmetic import arithmetic_of
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
-from ..bisection.transformer import Network, Value, Weights, opposite_pairs, reshaped
+from ..bisection.on_taylor import Weights, opposite_pairs, reshaped
+from ..bisection.transformer import Network, Value
 from .graph import Node, product, with_heads, without
 from .number_sizes import NumberSizes
 
@@ -101,16 +102,16 @@ class Removed:
 
     def __call__(self, space: Space) -> Value:
         """[box, place·out]; what is computed is within the rounding of both layers of it."""
-        asking, everything = self.whole.tokens(space)
+        asking, groups = self.whole.tokens(space)
         b_O = self.w.b_O if self.model.config.projection_bias else 0.0
-        delta = None if self.own is None else _less(self.own.attend(asking, everything).model, b_O)
+        delta = None if self.own is None else _less(self.own.attend(asking, groups).model, b_O)
         written = None
         if delta is not None:
             written = delta if self.model.config.residual else None
             passed = delta.linear(self.w.W_1[:, self.paths.pairs]).linear(self.w.W_2[self.paths.pairs])
             written = passed if written is None else written + passed
         if len(self.units):
-            bent = self._bent(space, asking.model, everything, delta, b_O).linear(self.w.W_2[self.units])
+            bent = self._bent(space, asking.model, groups, delta, b_O).linear(self.w.W_2[self.units])
             written = bent if written is None else written + bent
         assert written is not None
         y = written.linear(self.w.W_R)
@@ -122,7 +123,7 @@ class Removed:
         return Value(answer, np.full(answer.shape, off))
 
     def _bent(
-        self, space: Space, asking: Taylor, everything: Value, delta: Taylor | None, b_O: np.ndarray | float
+        self, space: Space, asking: Taylor, groups: list[Value], delta: Taylor | None, b_O: np.ndarray | float
     ) -> Taylor:
         """φ(u) of a unit that is removed, or φ(u' + δ) − φ(u') of units whose head is, [box, row, unit]."""
         W, b, activation = self.w.W_1[:, self.units], self.w.b_1[self.units], self.model.config.activation
@@ -130,7 +131,7 @@ class Removed:
         if self.model.config.residual:
             h = h + asking
         if self.others is not None:
-            h = h + self.others.attend(Value(asking, np.zeros(asking.shape)), everything).model
+            h = h + self.others.attend(Value(asking, np.zeros(asking.shape)), groups).model
         elif self.model.config.projection_bias:
             h = _less(h, -np.asarray(b_O))
         rest = h.linear(W, b)
