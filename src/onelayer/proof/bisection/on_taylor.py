@@ -11,7 +11,7 @@ from ...common.outward import U
 from ...formula.taylor.functions import apply, power
 from ...formula.taylor.series import Space, Taylor, stack
 from ...layer.arithmetic import FLOAT64, Arithmetic
-from ...model.program import ArraySteps
+from ...model.dual import Differentiable
 from ...model.transformer import SingleLayerTransformer
 from .attention import Offs, attended
 from .other_attention import by_features, by_sigmoid, by_sparsemax
@@ -47,7 +47,7 @@ class Weights:
         return getattr(self, f"b_{name}").reshape(-1) if biased else 0.0
 
 
-class OnTaylor(ArraySteps[Taylor]):
+class OnTaylor(Differentiable[Taylor]):
     """[box, token, d_model] on the boxes of a space."""
 
     def __init__(self, w: Weights, space: Space) -> None:
@@ -94,12 +94,23 @@ class OnTaylor(ArraySteps[Taylor]):
             case "relu":
                 least, most = self._relu_slopes(u)
                 open_units = self.space.between(np.zeros(u.shape), np.maximum(u.range()[1], 0.0))
-                nothing = self.space.constant(np.zeros(u.shape))
-                return u.choose(most == 0, nothing).choose(least < most, open_units)
+                return u.choose(most == 0, self.zero(u)).choose(least < most, open_units)
             case "gelu":
                 return apply("gelu", u)
             case "silu":
                 return u * apply("sigmoid", u)
+            case other:
+                assert_never(other)
+
+    def slope(self, u: Taylor) -> Taylor:
+        match self.config.activation:
+            case "relu":
+                return self.space.between(*self._relu_slopes(u))
+            case "gelu":
+                return _normal(u) + u * _bell(u)
+            case "silu":
+                y = apply("sigmoid", u)
+                return y + u * (y - y * y)
             case other:
                 assert_never(other)
 
@@ -112,22 +123,43 @@ class OnTaylor(ArraySteps[Taylor]):
             least[..., units], most[..., units] = slope, slope
         return least, most
 
+    def directions(self) -> list[Taylor]:
+        scale, D = self.w.scale, self.space.dimension
+        return [
+            self._wide(scale * unit.reshape(scale.shape)) for unit in np.eye(D)
+        ]  # x̂_i has the slope scale_i along x_i
+
+    def zero(self, like: Taylor) -> Taylor:
+        return self.space.constant(np.zeros(like.shape))
+
+    def unbiased(self, x: Taylor, name: str) -> Taylor:
+        return x.linear(self.w.matrix(name))
+
+    def scores(self, products: Taylor) -> Taylor:
+        s = products.sum(-1)
+        return s.times(np.full(s.shape, 1 / math.sqrt(self.config.d_k)), 1e-15)[..., None]
+
     def norm(self, x: Taylor, name: str) -> Taylor:
         return self.offset(self.standardised(self.centred(x))[0], name)
 
     def centred(self, x: Taylor) -> Taylor:
-        """x − μ."""
         m = self.config.d_model
         return x.flat().linear(np.eye(m) - 1 / m, error=2.0**-51)
 
     def row_mean(self, x: Taylor) -> Taylor:
-        """μ of every row."""
+        return self._row_mean(x)[..., None]
+
+    @staticmethod
+    def _row_mean(x: Taylor) -> Taylor:
         total = x.sum(-1)
         return total.times(np.full(total.shape, 1 / x.shape[-1]), 2 * U)
 
-    def spread(self, centred: Taylor, exponent: float) -> tuple[Taylor, np.ndarray]:
+    def spread(self, centred: Taylor, exponent: float) -> Taylor:
+        return self._spread(centred, exponent)[0]
+
+    def _spread(self, centred: Taylor, exponent: float) -> tuple[Taylor, np.ndarray]:
         """((var + eps)^exponent, a lower bound on var + eps), as columns."""
-        eps, variance = self.config.norm_eps, self.row_mean(centred * centred)
+        eps, variance = self.config.norm_eps, self._row_mean(centred * centred)
         low, high = variance.range()
         shifted = Taylor(variance.space, variance.c.copy(), variance.r.copy())
         shifted.c[0] += eps
@@ -138,12 +170,11 @@ class OnTaylor(ArraySteps[Taylor]):
 
     def standardised(self, centred: Taylor) -> tuple[Taylor, np.ndarray]:
         """((x − μ)/√(var + eps), a lower bound on var + eps)."""
-        root, least = self.spread(centred, -0.5)
+        root, least = self._spread(centred, -0.5)
         y, bound = centred * root, math.sqrt(self.config.d_model)  # |x − μ| ≤ √(m·var)
         return y.best(*(np.full(y.shape, s * bound) for s in (-1, 1))), least
 
     def gained(self, y: Taylor, name: str) -> Taylor:
-        """y·gain."""
         return y.times(np.broadcast_to(getattr(self.w, f"gain_{name}"), y.shape))
 
     def offset(self, y: Taylor, name: str) -> Taylor:
@@ -179,3 +210,15 @@ def opposite_pairs(W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray) -> tuple[l
         else:
             rows.setdefault(mine.tobytes(), []).append(unit)
     return first, second
+
+
+def _bell(u: Taylor) -> Taylor:
+    """exp(−u²/2)/√(2π)."""
+    half = np.full(u.shape, -0.5)
+    return apply("exp", (u * u).times(half)).times(np.full(u.shape, 1 / math.sqrt(2 * math.pi)), 1e-15)
+
+
+def _normal(u: Taylor) -> Taylor:
+    """(1 + erf(u/√2))/2."""
+    y = apply("erf", u.times(np.full(u.shape, math.sqrt(0.5)), 1e-15)).times(np.full(u.shape, 0.5))
+    return y + u.space.constant(np.full(u.shape, 0.5))
