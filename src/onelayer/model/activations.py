@@ -1,4 +1,8 @@
-"""The activations of hidden units: one record each, from which every reading of a layer takes what it needs of φ."""
+"""The activations of hidden units: one record each, from which every reading of a layer takes what it needs of φ.
+
+In balls, on Taylor models and as slopes φ is read off its formulas; what rounding does to it, and how large it can be, follows
+from its steepest slope. Where a reading has something sharper, it keeps that beside (`proof.bisection.activated`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +16,10 @@ from .config import Activation, LayerConfig
 
 @dataclass(frozen=True)
 class ActivationFunction:
-    """φ, for which |φ(u) − φ(v)| ≤ steepest·|u − v|."""
+    """φ(x1) and φ'(x1) as text; |φ(u) − φ(v)| ≤ steepest·|u − v|."""
 
+    formula: str
+    slope: str
     on_tensors: Callable[[Tensor], Tensor]
     steepest: float
     at_0: float = 0.0  # |φ(0)| is at most this
@@ -25,9 +31,21 @@ class ActivationFunction:
 
 
 ACTIVATIONS: dict[Activation, ActivationFunction] = {
-    "relu": ActivationFunction(F.relu, steepest=1.0, shrinks=True),
-    "gelu": ActivationFunction(F.gelu, steepest=1.13, shrinks=True),  # 1.1290…
-    "silu": ActivationFunction(F.silu, steepest=1.1, shrinks=True),  # 1.0999…
+    "relu": ActivationFunction("max(x1, 0)", "where(x1 > 0, 1, 0)", F.relu, steepest=1.0, shrinks=True),
+    "gelu": ActivationFunction(
+        "x1*(1 + erf(x1/sqrt(2)))/2",
+        "(1 + erf(x1/sqrt(2)))/2 + x1*exp(-x1*x1/2)/sqrt(2*pi)",
+        F.gelu,
+        steepest=1.13,  # 1.1290…
+        shrinks=True,
+    ),
+    "silu": ActivationFunction(
+        "x1*sigmoid(x1)",
+        "sigmoid(x1) + x1*(sigmoid(x1) - sigmoid(x1)*sigmoid(x1))",
+        F.silu,
+        steepest=1.1,  # 1.0999…
+        shrinks=True,
+    ),
 }
 
 

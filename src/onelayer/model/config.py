@@ -20,11 +20,6 @@ Activation = Literal["relu", "gelu", "silu"]
 Code = Literal["one-hot", "sinusoidal", "learned", "none"]
 Norm = Literal["none", "pre", "post"]
 Readout = Literal["position", "output", "mean"]
-STEEPEST: dict[Activation, float] = {
-    "relu": 1.0,
-    "gelu": 1.13,
-    "silu": 1.1,
-}  # above the largest slopes: 1, 1.1290, 1.0999
 Attention = Literal["softmax", "fused", "sigmoid", "linear", "sparsemax", "local"]
 
 _AT_LEAST = {  # smallest allowed value of every whole-number field

@@ -1,17 +1,19 @@
 """REFUTED: a point x where |T(x) − f(x)| > ε is proved in ball arithmetic, T being the real function of the stored weights."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import torch
 from flint import arb, arb_mat, ctx
 
 from ..common.budget import Budget
-from ..formula import enclose, holds
+from ..formula import UNDEFINED, enclose, holds
 from ..model import program
+from ..model.activations import activation_of
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
+from .bisection.activated import parsed
 from .claim import Claim
 
 PRECISION = 256  # bits
@@ -113,14 +115,15 @@ class OnBalls(program.ArraySteps[np.ndarray]):
                 return _shares(EXP(s - max(float(t.mid()) for t in s)))
 
     def activate(self, u: np.ndarray) -> np.ndarray:
-        match self.config.activation:
-            case "relu":
-                return np.asarray(MAX(u, arb(0)))
-            case "gelu":
-                return np.asarray(u * (1 + ERF(u / arb(2).sqrt())) / 2)
-            case "silu":
-                return np.asarray(u / (1 + EXP(-u)))
-        assert_never(self.config.activation)
+        if self.config.activation == "relu":
+            return np.asarray(MAX(u, arb(0)))
+        formula = parsed(activation_of(self.config).formula)
+
+        def phi(ball: arb) -> arb:
+            found = enclose(formula, [ball], ctx.prec)[0] if ball.is_finite() else UNDEFINED
+            return found.lo.union(found.hi) if found.is_finite() else arb("nan")
+
+        return np.asarray(_each(phi)(u))
 
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
         centred = x - self._mean(x, -1)
@@ -140,7 +143,7 @@ def _each(function: Callable[..., arb], arguments: int = 1) -> Any:
     return np.frompyfunc(function, arguments, 1)
 
 
-_balls, EXP, ERF, RSQRT = _each(arb), _each(arb.exp), _each(arb.erf), _each(arb.rsqrt)
+_balls, EXP, RSQRT = _each(arb), _each(arb.exp), _each(arb.rsqrt)
 MIN, MAX = _each(arb.min, 2), _each(arb.max, 2)
 
 

@@ -3,16 +3,18 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
 from ...common.outward import U
-from ...formula.taylor.functions import apply, power
+from ...formula.taylor.functions import power
 from ...formula.taylor.series import Space, Taylor, stack
 from ...layer.arithmetic import FLOAT64, Arithmetic
+from ...model.activations import activation_of
 from ...model.dual import Differentiable
 from ...model.transformer import SingleLayerTransformer
+from .activated import activated, slope_at
 from .attention import Offs, attended
 from .other_attention import by_features, by_sigmoid, by_sparsemax
 
@@ -90,29 +92,16 @@ class OnTaylor(Differentiable[Taylor]):
         return y.times(np.full(y.shape, 1 / x.shape[1]), 1e-15)
 
     def activate(self, u: Taylor) -> Taylor:
-        match self.config.activation:
-            case "relu":
-                least, most = self._relu_slopes(u)
-                open_units = self.space.between(np.zeros(u.shape), np.maximum(u.range()[1], 0.0))
-                return u.choose(most == 0, self.zero(u)).choose(least < most, open_units)
-            case "gelu":
-                return apply("gelu", u)
-            case "silu":
-                return u * apply("sigmoid", u)
-            case other:
-                assert_never(other)
+        if self.config.activation != "relu":
+            return activated(activation_of(self.config), u)
+        least, most = self._relu_slopes(u)
+        open_units = self.space.between(np.zeros(u.shape), np.maximum(u.range()[1], 0.0))
+        return u.choose(most == 0, self.zero(u)).choose(least < most, open_units)
 
     def slope(self, u: Taylor) -> Taylor:
-        match self.config.activation:
-            case "relu":
-                return self.space.between(*self._relu_slopes(u))
-            case "gelu":
-                return _normal(u) + u * _bell(u)
-            case "silu":
-                y = apply("sigmoid", u)
-                return y + u * (y - y * y)
-            case other:
-                assert_never(other)
+        if self.config.activation != "relu":
+            return slope_at(activation_of(self.config), u)
+        return self.space.between(*self._relu_slopes(u))
 
     def _relu_slopes(self, u: Taylor) -> tuple[np.ndarray, np.ndarray]:
         """0 or 1 where the sign is proved, else from 0 to 1; pairs relu(z) w − relu(−z) w count as z w."""
@@ -210,15 +199,3 @@ def opposite_pairs(W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray) -> tuple[l
         else:
             rows.setdefault(mine.tobytes(), []).append(unit)
     return first, second
-
-
-def _bell(u: Taylor) -> Taylor:
-    """exp(−u²/2)/√(2π)."""
-    half = np.full(u.shape, -0.5)
-    return apply("exp", (u * u).times(half)).times(np.full(u.shape, 1 / math.sqrt(2 * math.pi)), 1e-15)
-
-
-def _normal(u: Taylor) -> Taylor:
-    """(1 + erf(u/√2))/2."""
-    y = apply("erf", u.times(np.full(u.shape, math.sqrt(0.5)), 1e-15)).times(np.full(u.shape, 0.5))
-    return y + u.space.constant(np.full(u.shape, 0.5))

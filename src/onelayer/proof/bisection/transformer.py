@@ -128,13 +128,12 @@ class Rounded(program.ArraySteps[Value]):
         return self._hinged(self.linear(h, "1")) if self.config.activation == "relu" else super().feed_forward(h)
 
     def activate(self, u: Value) -> Value:
-        return Value(self.exact.activate(u.model), self._through(u, activation_of(self.config).steepest))
-
-    def _through(self, u: Value, slope: float) -> np.ndarray:
-        """A smooth activation: its steepest slope times the error of its argument, and its own (16 units of |u|)."""
+        """A smooth activation: its steepest slope times the error of its argument, and its own, 16 units of its bound by |u|."""
+        phi = activation_of(self.config)
         with np.errstate(all="ignore"):
-            relative = 16 * self.arithmetic.u * (u.model.size() + u.off)
-            return (slope * u.off + relative) * UP_FEW + self.arithmetic.smallest
+            relative = 16 * self.arithmetic.u * phi.largest(u.model.size() + u.off)
+            off = (phi.steepest * u.off + relative) * UP_FEW + self.arithmetic.smallest
+        return Value(self.exact.activate(u.model), off)
 
     def _hinged(self, u: Value) -> Value:
         """W^2 relu(u) + b^2. Pairs relu(z) w − relu(−z) w are z w exactly; undecided units keep symbols."""
