@@ -15,6 +15,8 @@ from torch import Tensor
 
 import onelayer as ol
 from onelayer.approximation import Approximation
+from onelayer.model import program
+from onelayer.model.on_tensors import OnTensors
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.sequence_layer import SequenceLayer
 from page import markdown, options, page_of, placed
@@ -81,7 +83,7 @@ def size_of_terms(model: SingleLayerTransformer, x: Tensor) -> float:
     c, w = model.config, {name: t.detach().abs() for name, t in model.state_dict().items()}
     alpha, e = model.attention(x), model.tokens(x)
     rows = slice(-c.output_tokens, None) if c.readout == "output" else slice(0, x.shape[1])
-    e_in, e, alpha = (model._norm_1(e) if c.norm == "pre" else e), e[:, rows], alpha[:, :, rows]
+    e_in, e, alpha = program.seen(OnTensors(model), e), e[:, rows], alpha[:, :, rows]
     a = (alpha @ model._project(e_in, "V").abs()).transpose(1, 2).flatten(2) @ w["W_O"] + w.get("b_O", 0.0)
     a = a + e.abs() if c.residual else a
     h = a if c.norm != "post" else (c.d_model**0.5 * w["gain_1"] + w["offset_1"]).expand_as(a)

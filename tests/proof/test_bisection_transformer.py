@@ -15,7 +15,8 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.heads import Maxima
 from onelayer.layer.layer import gate_layer
-from onelayer.proof.bisection.transformer import Network, opposite_pairs
+from onelayer.proof.bisection.on_taylor import opposite_pairs
+from onelayer.proof.bisection.transformer import Network
 from onelayer.proof.witness import in_balls
 
 random_models = given(configs(), st.integers(0, 10**6), st.floats(-6, 0.5), st.floats(-1.5, 2.0), st.booleans())

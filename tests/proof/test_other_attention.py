@@ -18,7 +18,7 @@ from one_weight import FORMULAS, one_weight
 from onelayer.formula.taylor.series import Space, Taylor
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.model.attention_weights import attention_weights, linear_features
-from onelayer.proof.bisection import other_attention, transformer
+from onelayer.proof.bisection import on_taylor, other_attention, transformer
 from onelayer.proof.bisection.other_attention import features
 
 DTYPES = (torch.float32, torch.float64)
@@ -44,7 +44,7 @@ def test_many_models_are_enclosed_in_their_own_arithmetic(config, other, seed, s
 @pytest.mark.parametrize("attention", ["sigmoid", "linear", "sparsemax"])
 def test_the_hunt_can_fail(attention, monkeypatch):
     """The enclosure of another attention is noticed."""
-    monkeypatch.setitem(transformer.ATTENDED, attention, transformer.ATTENDED["softmax"])
+    monkeypatch.setitem(on_taylor.ATTENDED, attention, on_taylor.ATTENDED["softmax"])
     with pytest.raises(AssertionError):
         require_enclosed(plain_config(attention=attention), 0, -8.0, 1.0, False)
 
@@ -75,7 +75,7 @@ def test_rounding_of_one_step_is_covered_and_needed(attention):
         space = Space(np.zeros((1, 1)), np.ones((1, 1)))
         models = [space.constant(t.astype(float)) for t in (q, k, v)]
         offs = tuple(np.zeros(t.shape) for t in (q, k, v))
-        z, off = transformer.ATTENDED[attention](*models, offs, math.sqrt(width), FLOAT32)
+        z, off = on_taylor.ATTENDED[attention](*models, offs, math.sqrt(width), FLOAT32)
         single, double = (_step(attention, *(torch.from_numpy(t).to(d) for t in (q, k, v))) for d in DTYPES)
         assert abs(double - z.c[0].item()) <= z.r.item() + 1e-12 * sharp, case
         if off.item() == math.inf:  # all products may underflow, 0/0: nothing is claimed

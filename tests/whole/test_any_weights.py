@@ -17,7 +17,7 @@ from onelayer.formula.taylor.kink import relu_lines
 from onelayer.layer.arithmetic import FLOAT32
 from onelayer.layer.number_range import out_of_range
 from onelayer.layer.reading import form_of_model
-from onelayer.proof.decision import cannot_overflow
+from onelayer.proof.overflow import cannot_overflow
 from onelayer.proof.two_sided import Supremum
 from onelayer.proof.witness import in_balls
 

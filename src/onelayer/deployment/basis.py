@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from ..model.transformer import SingleLayerTransformer
-from ..proof.bisection.transformer import opposite_pairs
+from ..proof.bisection.on_taylor import opposite_pairs
 
 
 def turned(model: SingleLayerTransformer, draw: np.random.Generator) -> SingleLayerTransformer:

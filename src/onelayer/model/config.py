@@ -12,7 +12,7 @@ and only data tokens carry input; the special tokens are constant vectors, part 
 import operator
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from ..common.errors import InputError
 
@@ -20,11 +20,6 @@ Activation = Literal["relu", "gelu", "silu"]
 Code = Literal["one-hot", "sinusoidal", "learned", "none"]
 Norm = Literal["none", "pre", "post"]
 Readout = Literal["position", "output", "mean"]
-STEEPEST: dict[Activation, float] = {
-    "relu": 1.0,
-    "gelu": 1.13,
-    "silu": 1.1,
-}  # above the largest slopes: 1, 1.1290, 1.0999
 Attention = Literal["softmax", "fused", "sigmoid", "linear", "sparsemax", "local"]
 
 _AT_LEAST = {  # smallest allowed value of every whole-number field
@@ -158,10 +153,17 @@ class LayerConfig:
 
     def seen_by(self, row: int) -> list[int]:
         """The tokens that a row which is read out attends to, in a sequence of the largest length."""
-        first, stop = 0, self.tokens
-        if self.attention == "local" and self.readout != "output":
-            first, stop = max(row - self.window, 0), min(row + self.window + 1, self.tokens)
-        return [*range(first, row + 1 if self.causal else stop), *range(self.tokens, self.all_tokens)]
+        every = self.readout == "output"
+        data = [position for position in range(self.tokens) if every or not self.hides(row, position)]
+        return [*data, *range(self.tokens, self.all_tokens)]
+
+    def hides(self, row: Any, position: Any) -> Any:
+        """Whether the row of a data token does not see a position: later in a causal layer, or outside its window.
+
+        For whole numbers, or arrays of them.
+        """
+        hidden = (position > row) & self.causal
+        return hidden | (abs(position - row) > self.window) if self.attention == "local" else hidden
 
     @property
     def hides_tokens(self) -> bool:

@@ -9,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..common.errors import InputError
+from . import program
+from .on_tensors import OnTensors
 from .transformer import SingleLayerTransformer
 
 
@@ -35,4 +37,5 @@ class TokenByToken:
             self.length = new.stop
             first = self.length - 1 - model.config.window if model.config.attention == "local" else 0
             seen = self.rows[None, max(first, 0) : self.length]
-            return model.read(model._sublayers(seen[:, -1:], seen, model.special))[0, 0]
+            groups = [seen, model.special] if model.config.special_tokens else [seen]
+            return model.read(program.block(OnTensors(model), seen[:, -1:], groups))[0, 0]

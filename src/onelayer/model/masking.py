@@ -40,11 +40,8 @@ def hidden_tokens(
     special, of_data = config.special_tokens, every_row or config.readout != "output"
     empty = torch.zeros(1, n, dtype=torch.bool, device=device) if padding is None else padding
     found = empty[:, None].expand(-1, n, -1)
-    if config.causal:
-        found = found | torch.ones(n, n, dtype=torch.bool, device=device).triu(1)
-    if config.attention == "local":
-        position = torch.arange(n, device=device)
-        found = found | ((position - position[:, None]).abs() > config.window)
+    position = torch.arange(n, device=device)
+    found = found | config.hides(position[:, None], position)
     found = found & ~torch.eye(n, dtype=torch.bool, device=device)
     others = empty[:, None].expand(-1, special if every_row else 1, -1)
     rows = [found, others] if every_row else [found if of_data else others]

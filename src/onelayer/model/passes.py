@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .transformer import ACTIVATION, SingleLayerTransformer
+from . import program
+from .on_tensors import OnTensors
+from .transformer import SingleLayerTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,34 +77,51 @@ def both_passes(
     return Passes(tuple(stages), float(loss.detach()), gradients)
 
 
+WEIGHTS = {  # stage → the weights between it and the stage before
+    "embedding": ("W_E", "b_E", "P", "S"),
+    "heads": ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"),
+    "attention": ("W_O", "b_O"),
+    "stream": ("gain_1", "offset_1"),
+    "hidden": ("W_1", "b_1"),
+    "feed-forward": ("W_2", "b_2"),
+    "last stream": ("gain_2", "offset_2"),
+    "T(x)": ("W_R", "b_R"),
+}
+AROUND = {"O": ("heads", "attention"), "2": ("hidden", "feed-forward")}  # what a linear map takes, and what it makes
+
+
+class _Watched(OnTensors):
+    """An evaluation that keeps its stages."""
+
+    def __init__(self, model: SingleLayerTransformer, x: Tensor) -> None:
+        super().__init__(model, x, model._hidden(x, None))
+        self.stages = {"input": x}
+
+    def linear(self, x: Tensor, name: str) -> Tensor:
+        y = super().linear(x, name)
+        if name in AROUND:
+            before, after = AROUND[name]
+            self.stages |= {before: x, after: y}
+        return y
+
+    def plus(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._streamed(super().plus(x, y))
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        y = super().norm(x, name)
+        return self._streamed(y) if self.config.norm == "post" else y
+
+    def _streamed(self, h: Tensor) -> Tensor:
+        self.stages["last stream" if "feed-forward" in self.stages else "stream"] = h
+        return h
+
+    def drop(self, x: Tensor) -> Tensor:
+        return x
+
+
 def _forward(model: SingleLayerTransformer, x: Tensor) -> list[tuple[str, Tensor, tuple[str, ...]]]:
     """(stage, activation, weights that lead to it), in order; the last activation is T(x)."""
-    c = model.config
-    pre, post = c.norm == "pre", c.norm == "post"
-    e = model.tokens(x)
-    rows = c.read_rows
-    seen = model._norm_1(e) if pre else e
-    hidden = model._hidden(x, None)
-    q, k, v = model._project(seen[:, rows], "Q"), model._project(seen, "K"), model._project(seen, "V")
-    alpha = model._weights(q, k, model.W_K.new_zeros(0), hidden)  # Eq. (5)
-    z = (alpha @ v).transpose(1, 2).flatten(2)  # Eq. (6), (7): [batch, row, head·d_v]
-    a = z @ model.W_O  # Eq. (8)
-    a = a + model.b_O if c.projection_bias else a
-    stages = [
-        ("input", x, ()),
-        ("embedding", e, ("W_E", "b_E", "P", "S")),
-        ("heads", z, ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")),
-        ("attention", a, ("W_O", "b_O")),
-    ]
-    h = e[:, rows] + a if c.residual else a
-    h = model._norm_1(h) if post else h
-    if c.residual or post:
-        stages.append(("stream", h, ("gain_1", "offset_1")))
-    hidden = ACTIVATION[c.activation]((model._norm_2(h) if pre else h) @ model.W_1 + model.b_1)  # Eq. (1)
-    fed = hidden @ model.W_2 + model.b_2
-    stages += [("hidden", hidden, ("W_1", "b_1")), ("feed-forward", fed, ("W_2", "b_2"))]
-    out = h + fed if c.residual else fed
-    out = model._norm_2(out) if post else out
-    if c.residual or post:
-        stages.append(("last stream", out, ("gain_2", "offset_2")))
-    return [*stages, ("T(x)", model.read(out), ("W_R", "b_R"))]
+    e, watched = model.tokens(x), _Watched(model, x)
+    watched.stages["embedding"] = e
+    watched.stages["T(x)"] = program.read(watched, program.block(watched, e[:, model.config.read_rows], [e]))
+    return [(name, h, WEIGHTS.get(name, ())) for name, h in watched.stages.items()]

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..common.errors import InputError
+from . import program
+from .on_tensors import OnTensors
 from .transformer import SingleLayerTransformer
 
 
@@ -37,7 +39,7 @@ class FrozenLayer(nn.Module):
             asked, found = f"points with 1 to {self.variables} variables", f"shape {list(x.shape)}"
             raise InputError(asked, found, "pass [batch, D]")
         e = self.layer.embed(nn.functional.pad(x, (0, self.variables - x.shape[1]))[:, None])
-        return self.layer.read(self.layer._sublayers(e, e, prompt))[:, 0]
+        return self.layer.read(program.block(OnTensors(self.layer), e, [e, prompt]))[:, 0]
 
     def with_prompt(self, prompt: Float[Tensor, "token model"], variables: int) -> SingleLayerTransformer:
         """The same layer with the prompt among its weights, as memory tokens, and W^E for the first variables alone.

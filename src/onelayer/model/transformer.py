@@ -9,20 +9,17 @@ Shapes: token = data tokens and special tokens, row = the tokens that are read o
 
 import hashlib
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..common.errors import InputError
-from .attention_weights import attention_weights, linear_features
+from . import program
 from .config import LayerConfig
 from .masking import hidden_tokens, of_length, require_padding
-
-ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+from .on_tensors import OnTensors
 
 
 class SingleLayerTransformer(nn.Module):
@@ -94,14 +91,16 @@ class SingleLayerTransformer(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch data feature"], padding: Bool[Tensor, "batch data"] | None = None
     ) -> Float[Tensor, "batch place out"]:
-        """T(x). Only the tokens that are read out ask queries: the others cannot influence the answer."""
-        e, s = self.embed(x), self.special
-        hidden = self._hidden(x, padding)
-        asking = s[-self.config.output_tokens :].unsqueeze(0) if self.config.readout == "output" else e
-        return self.read(self._sublayers(asking, e, s, hidden), padding)
+        """T(x), by the steps of `program.answer`."""
+        self._require_input(x)
+        return self._blank(program.answer(OnTensors(self, x, self._hidden(x, padding), padding)), padding)
 
     def embed(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch data model"]:
         """The data tokens, x̂_j W^E + b^E + p_j."""
+        self._require_input(x)
+        return program.embedding(OnTensors(self, x))
+
+    def _require_input(self, x: Tensor) -> None:
         c = self.config
         if not isinstance(x, Tensor):
             change = f"convert with torch.as_tensor(x, dtype={self.W_E.dtype})"
@@ -117,9 +116,6 @@ class SingleLayerTransformer(nn.Module):
         if x.dtype != self.W_E.dtype:
             dtype = self.W_E.dtype
             raise InputError(f"input of dtype {dtype}", f"dtype {x.dtype}", f"convert with x.to({dtype})")
-        n = x.shape[1]
-        e = (x - self.shift[:n]) * self.scale[:n] @ self.W_E + self.b_E
-        return e if c.code == "none" else e + self.P[:n]
 
     def at_length(self, n: int) -> "SingleLayerTransformer":
         """The same layer for sequences of exactly n tokens."""
@@ -137,30 +133,13 @@ class SingleLayerTransformer(nn.Module):
     def block(self, e: Float[Tensor, "batch token model"]) -> Float[Tensor, "batch token model"]:
         """Attention and feed-forward sublayers with every given token, data and special, as query, key and value."""
         hidden = hidden_tokens(self.config, e.shape[1] - self.config.special_tokens, None, e.device, every_row=True)
-        return self._sublayers(e, e, e.new_zeros(0, e.shape[-1]), hidden)
+        return program.block(OnTensors(self, hidden=hidden), e, [e])
 
     def advance(
         self, e: Float[Tensor, "batch data model"], padding: Bool[Tensor, "batch data"] | None = None
     ) -> Float[Tensor, "batch data model"]:
         """The block's outputs at all data tokens e, which may be another block's outputs; special tokens stay constant."""
-        return self._sublayers(e, e, self.special, self._hidden(e, padding))
-
-    def _sublayers(
-        self,
-        asking: Float[Tensor, "#batch row model"],
-        e: Float[Tensor, "batch data model"],
-        s: Float[Tensor, "special model"],
-        hidden: Bool[Tensor, "#batch #row token"] | None = None,
-    ) -> Float[Tensor, "batch row model"]:
-        """The block's outputs at the tokens `asking`, which attend to e and s; residuals and LayerNorm as configured."""
-        pre, post = self.config.norm == "pre", self.config.norm == "post"
-        seen = [self._norm_1(t) if pre else t for t in (asking, e, s)]
-        a = self._drop(self.attend(seen[0], seen[1], seen[2], hidden))
-        h = asking + a if self.config.residual else a
-        h = self._norm_1(h) if post else h
-        f = self._drop(self.feed_forward(self._norm_2(h) if pre else h))
-        y = h + f if self.config.residual else f
-        return self._norm_2(y) if post else y
+        return program.block(OnTensors(self, hidden=self._hidden(e, padding)), e, _groups(e, self.special))
 
     def attend(
         self,
@@ -169,96 +148,43 @@ class SingleLayerTransformer(nn.Module):
         s: Float[Tensor, "special model"],
         hidden: Bool[Tensor, "#batch #row token"] | None = None,
     ) -> Float[Tensor, "batch row model"]:
-        """Multi-head attention, MHA(X) = Concat(Z_1, …, Z_h) W^O, Eq. (8), from the tokens `asking` to e and s.
+        """Multi-head attention, Eq. (8), from the tokens `asking` to e and s.
 
-        The special tokens s are the same for the whole batch: their keys and values are computed once. Tokens that are
-        `hidden` from a row have weight 0 there.
+        The special tokens s are the same for the whole batch. Tokens that are `hidden` from a row have weight 0 there.
         """
-        q, v, v_s = self._project(asking, "Q"), self._project(e, "V"), self._project(s, "V")
-        k, k_s = self._project(e, "K"), self._project(s, "K")
-        if self.config.attention == "fused":
-            z = self._fused(q, (k, k_s), (v, v_s), hidden)
-        else:
-            alpha = self._drop(self._weights(q, k, k_s, hidden))
-            on_data, on_special = alpha.split([e.shape[1], len(s)], dim=-1)
-            z = _mix(on_data, v) + torch.einsum("bhrs,hsw->bhrw", on_special, v_s)  # Eq. (6): Σ_j α_ij v_j; Eq. (7)
-        concat = z.transpose(1, 2).flatten(2)  # [batch, row, head·d_v]
-        a = concat @ self.W_O  # Eq. (8)
-        return a + self.b_O if self.config.projection_bias else a
+        return program.attention(OnTensors(self, hidden=hidden), asking, _groups(e, s))
 
     def attention(
         self, x: Float[Tensor, "batch data feature"], padding: Bool[Tensor, "batch data"] | None = None
     ) -> Float[Tensor, "batch head token token"]:
         """The attention weights α_ij of every head, Eq. (5): row i is the query token, column j the key token."""
-        e, hidden = self.tokens(x), self._hidden(x, padding, every_row=True)
-        e = self._norm_1(e) if self.config.norm == "pre" else e
-        return self._weights(self._project(e, "Q"), self._project(e, "K"), self.W_K.new_zeros(0), hidden)
+        a = OnTensors(self, hidden=self._hidden(x, padding, every_row=True))
+        e = program.seen(a, self.tokens(x))
+        return a.weights(a.project(e, "Q"), [a.project(e, "K")])
 
     def _hidden(self, x: Tensor, padding: Tensor | None, every_row: bool = False) -> Tensor | None:
         if padding is not None:
             require_padding(self.config, padding, x.shape[:2])
         return hidden_tokens(self.config, x.shape[1], padding, x.device, every_row)
 
-    def _weights(
-        self,
-        q: Float[Tensor, "#batch head row width"],
-        k: Float[Tensor, "batch head data width"],
-        k_s: Tensor,
-        hidden: Tensor | None = None,
-    ) -> Float[Tensor, "batch head row token"]:
-        """α_ij, Eq. (5) or what `attention` puts in its place, over data tokens and then special tokens."""
-        linear = self.config.attention == "linear"
-        if linear:
-            q, k, k_s = (linear_features(t) for t in (q, k, k_s))
-        scores = _inner(q, k)
-        if len(k_s):
-            on_special = q * k_s.mT if q.shape[-1] == 1 else torch.einsum("bhrw,hsw->bhrs", q, k_s)
-            scores = torch.cat([scores, on_special.expand(scores.shape[0], -1, -1, -1)], dim=-1)
-        return attention_weights(
-            scores if linear else scores / math.sqrt(self.config.d_k), self.config.attention, hidden
-        )
-
-    def _fused(
-        self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor], hidden: Tensor | None
-    ) -> Tensor:
-        """Eq. (7) in one kernel of torch. Queries are divided by √d_k before: kernels round what they do with the scale."""
-        batch = keys[0].shape[0]
-        k, v = (torch.cat([t, t_s.expand(batch, -1, -1, -1)], dim=2) for t, t_s in (keys, values))
-        p = self.config.dropout if self.training else 0.0
-        seen = None if hidden is None else ~hidden.unsqueeze(1)
-        q = (q / math.sqrt(self.config.d_k)).expand(batch, -1, -1, -1)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=p, scale=1.0)
-
     def feed_forward(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch row model"]:
         """Two layers of the form of Eq. (1), the second linear, the same at every position."""
-        hidden = ACTIVATION[self.config.activation](h @ self.W_1 + self.b_1)
-        return self._drop(hidden) @ self.W_2 + self.b_2
+        return OnTensors(self).feed_forward(h)
 
     def read(
         self, h: Float[Tensor, "batch row model"], padding: Bool[Tensor, "batch data"] | None = None
     ) -> Float[Tensor, "batch place out"]:
         """Linear read-out of every row, or of the mean of those that hold a token."""
-        empty = None if padding is None or self.config.readout == "output" else padding[..., None]
-        if self.config.readout == "mean" and empty is not None:
-            h = h.masked_fill(empty, 0.0).sum(dim=1, keepdim=True) / (~empty).sum(dim=1, keepdim=True).clamp_min(1)
-        elif self.config.readout == "mean":
-            h = h.mean(dim=1, keepdim=True)
-        y = h @ self.W_R + self.b_R
-        return y.masked_fill(empty, 0.0) if self.config.readout == "position" and empty is not None else y
+        return self._blank(program.read(OnTensors(self, padding=padding), h), padding)
+
+    def _blank(self, y: Tensor, padding: Tensor | None) -> Tensor:
+        """Answers, 0 at positions without a token."""
+        return y if padding is None or self.config.readout != "position" else y.masked_fill(padding[..., None], 0.0)
 
     def _project(self, x: Float[Tensor, "*batch token model"], which: str) -> Float[Tensor, "*batch head token width"]:
         """q_i = x_i W^Q, k_i = x_i W^K or v_i = x_i W^V, for every head."""
         projected = torch.einsum("...tm,hmw->...htw", x, getattr(self, f"W_{which}"))
         return projected + getattr(self, f"b_{which}").unsqueeze(1) if self.config.projection_bias else projected
-
-    def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.config.dropout, training=self.training) if self.config.dropout else x
-
-    def _norm_1(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, (self.config.d_model,), self.gain_1, self.offset_1, self.config.norm_eps)
-
-    def _norm_2(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, (self.config.d_model,), self.gain_2, self.offset_2, self.config.norm_eps)
 
     def extra_repr(self) -> str:
         c = self.config
@@ -283,16 +209,9 @@ class SingleLayerTransformer(nn.Module):
         return sum(t.numel() for t in self.state_dict().values())
 
 
-def _inner(q: Tensor, k: Tensor) -> Tensor:
-    """All inner products q_i·k_j. Width one is a plain product: no swarm of 1×1 matrix products for many narrow heads."""
-    return q * k.mT if q.shape[-1] == 1 else q @ k.mT
-
-
-def _mix(alpha: Tensor, v: Tensor) -> Tensor:
-    """Σ_j α_ij v_j; few tokens and narrow values are summed without a matrix product per head."""
-    if alpha.shape[-1] * v.shape[-1] <= 16:
-        return (alpha.unsqueeze(-1) * v.unsqueeze(2)).sum(dim=3)
-    return alpha @ v
+def _groups(e: Tensor, s: Tensor) -> list[Tensor]:
+    """Data tokens, and special tokens if there are any."""
+    return [e, s] if len(s) else [e]
 
 
 def fixed_code(config: LayerConfig) -> Float[Tensor, "data model"]:

@@ -17,7 +17,7 @@ from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
 from ..formula.tree import Call, Tree, Where, children
-from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
+from ..layer.arithmetic import FLOAT32, arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.number_range import out_of_range
 from ..layer.reading import form_of_model
@@ -38,6 +38,7 @@ from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe, polished_from
+from .overflow import cannot_overflow
 from .ramps import prove as prove_ramps
 from .slopes import prove_slopes
 from .witness import witness
@@ -213,21 +214,6 @@ def covering(
     limit = max(certificate.observed, evidence.fitted_error or 0.0, evidence.possible_error or 0.0)
     proof = prove_by(method, model, claim, limit, Budget(seconds))
     return None if proof is None else proof.covering
-
-
-def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
-    """Whether no intermediate result can overflow for |x̂| ≤ edge, whatever cancels: absolute values through all steps."""
-    w = {name: t.detach().double().abs() for name, t in model.state_dict().items()}
-    c = model.config
-    e = edge * w["W_E"].sum(dim=0) + w["b_E"] + (w["P"].amax(dim=0) if "P" in w else 0.0)
-    e = torch.maximum(e, w["S"].amax(dim=0)) if c.special_tokens else e
-    q, k, v = (torch.einsum("m,hmw->hw", e, w[f"W_{name}"]) + w.get(f"b_{name}", 0.0) for name in "QKV")
-    a = v.flatten() @ w["W_O"] + w.get("b_O", 0.0)
-    h = a + e if c.residual else a
-    u = h @ w["W_1"] + w["b_1"]
-    f = u @ w["W_2"] + w["b_2"] + h
-    sizes = [e, q, k, v, (q * k).sum(dim=1), a, u, f, f @ w["W_R"] + w["b_R"]]
-    return all(bool((t < arithmetic.overflow / 64 / c.all_tokens).all()) for t in sizes)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:

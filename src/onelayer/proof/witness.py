@@ -1,16 +1,19 @@
 """REFUTED: a point x where |T(x) − f(x)| > ε is proved in ball arithmetic, T being the real function of the stored weights."""
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from flint import arb, arb_mat, ctx
 
 from ..common.budget import Budget
-from ..formula import enclose, holds
+from ..formula import UNDEFINED, enclose, holds
+from ..model import program
+from ..model.activations import activation_of
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
+from .bisection.activated import parsed
 from .claim import Claim
 
 PRECISION = 256  # bits
@@ -58,125 +61,94 @@ def in_balls(model: SingleLayerTransformer, x: Sequence[float]) -> list[list[arb
     """T(x), [place][out], at a float point, in balls."""
     before, ctx.prec = ctx.prec, PRECISION
     try:
-        return _Evaluation(model).answer(x)
+        found: list[list[arb]] = program.answer(OnBalls(model, x)).tolist()
+        return found
     finally:
         ctx.prec = before
 
 
-class _Evaluation:
-    """The model's own steps on matrices of balls."""
+class OnBalls(program.ArraySteps[np.ndarray]):
+    """The steps of a layer at one point, on arrays of balls."""
 
-    def __init__(self, model: SingleLayerTransformer) -> None:
+    row_by_row = True
+
+    def __init__(self, model: SingleLayerTransformer, x: Sequence[float]) -> None:
         model.config.require_one_length()
-        self.model, self.config = model, model.config
+        self.model, self.config, self.x = model, model.config, x
 
-    def weight(self, name: str, index: int | None = None) -> arb_mat:
-        t = getattr(self.model, name).detach().double()
-        t = t if index is None else t[index]
-        return arb_mat([[arb(v) for v in row] for row in (t.tolist() if t.ndim == 2 else [t.tolist()])])
+    def constant(self, name: str) -> np.ndarray:
+        return _balls(getattr(self.model, name).detach().cpu().double().numpy())
 
-    def answer(self, x: Sequence[float]) -> list[list[arb]]:
-        c = self.config
-        rows = [list(x[i * c.features_in : (i + 1) * c.features_in]) for i in range(c.tokens)]
-        shift, scale = self.model.shift.double().tolist(), self.model.scale.double().tolist()
-        hat = [
-            [(arb(v) - arb(s)) * arb(f) for v, s, f in zip(*group, strict=True)]
-            for group in zip(rows, shift, scale, strict=True)
-        ]
-        data = self._plus(arb_mat(hat) * self.weight("W_E"), self.weight("b_E"))
-        if c.code != "none":
-            data = data + self.weight("P")
-        tokens = [*data.table(), *(self.weight("S").table() if c.special_tokens else [])]
-        everything = arb_mat(tokens)
-        asking = arb_mat(tokens[c.read_rows])
-        y = self._sublayers(asking, everything)
-        if c.readout == "mean":
-            n = y.nrows()
-            y = arb_mat([[sum((y[i, j] for i in range(n)), arb(0)) / n for j in range(y.ncols())]])
-        out: list[list[arb]] = self._plus(y * self.weight("W_R"), self.weight("b_R")).table()
-        return out
+    def inputs(self) -> np.ndarray:
+        x = _balls(np.array(self.x, dtype=float)).reshape(self.config.tokens, -1)
+        return (x - self.constant("shift")) * self.constant("scale")
 
-    @staticmethod
-    def _plus(a: arb_mat, row: arb_mat) -> arb_mat:
-        return arb_mat([[a[i, j] + row[0, j] for j in range(a.ncols())] for i in range(a.nrows())])
+    def linear(self, x: np.ndarray, name: str) -> np.ndarray:
+        W = self.constant(f"W_{name}")
+        W = W if W.ndim == 2 else np.concatenate(W, axis=-1)  # the heads side by side
+        y = np.array((arb_mat(x.tolist()) * arb_mat(W.tolist())).table(), dtype=object)
+        biased = name not in "QKVO" or self.config.projection_bias
+        return y + self.constant(f"b_{name}").reshape(-1) if biased else y
 
-    def _sublayers(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
-        pre, post = self.config.norm == "pre", self.config.norm == "post"
-        a = self._attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
-        h = asking + a if self.config.residual else a
-        h = self._norm(h, "1") if post else h
-        f = self._feed_forward(self._norm(h, "2") if pre else h)
-        y = h + f if self.config.residual else f
-        return self._norm(y, "2") if post else y
+    def plus(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x + y
 
-    def _attend(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
-        c = self.config
-        joined: list[list[arb]] = [[] for _ in range(asking.nrows())]
-        for head in range(c.heads):
-            q, k, v = (
-                self._biased(source * self.weight(f"W_{name}", head), name, head)
-                for source, name in ((asking, "Q"), (everything, "K"), (everything, "V"))
-            )
-            for row, queries in enumerate(q.table()):
-                seen = c.seen_by(row)
-                alpha = self._weights(queries, [k.table()[t] for t in seen])
-                joined[row] += [
-                    sum((p * v[t, j] for p, t in zip(alpha, seen, strict=True)), arb(0)) for j in range(v.ncols())
-                ]
-        a = arb_mat(joined) * self.weight("W_O")
-        return self._plus(a, self.weight("b_O")) if c.projection_bias else a
+    def moved(self, move: Callable[..., Any], *values: np.ndarray) -> np.ndarray:
+        return np.asarray(move(*values))
 
-    def _weights(self, q: list[arb], keys: list[list[arb]]) -> list[arb]:
+    def average(self, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+        heads = zip(q[:, 0], k, v, strict=True)
+        return np.stack([(self._weights(q, k)[:, None] * v).sum(axis=0)[None] for q, k, v in heads])
+
+    def _weights(self, q: np.ndarray, k: np.ndarray) -> np.ndarray:
         """α_ij, Eq. (5) or what `attention` puts in its place (`model.attention_weights`)."""
         if self.config.attention == "linear":
-            phi_q, *phi_k = ([t.min(arb(0)).exp() + t.max(arb(0)) for t in row] for row in (q, *keys))
-            return _shares([_dot(phi_q, k) for k in phi_k])
-        s = [_dot(q, k) / arb(self.config.d_k).sqrt() for k in keys]
+            q, k = (EXP(MIN(t, arb(0))) + MAX(t, arb(0)) for t in (q, k))
+            return _shares((q * k).sum(axis=-1))
+        s = (q * k).sum(axis=-1) / arb(self.config.d_k).sqrt()
         match self.config.attention:
             case "sigmoid":
-                return [1 / (1 + (-t).exp()) for t in s]
+                return np.asarray(1 / (1 + EXP(-s)))
             case "sparsemax":
-                return _sparsemax(s)
+                return np.array(_sparsemax(s.tolist()), dtype=object)
             case _:
-                highest = max(float(t.mid()) for t in s)
-                return _shares([(t - highest).exp() for t in s])
+                return _shares(EXP(s - max(float(t.mid()) for t in s)))
 
-    def _biased(self, projected: arb_mat, name: str, head: int) -> arb_mat:
-        return self._plus(projected, self.weight(f"b_{name}", head)) if self.config.projection_bias else projected
+    def activate(self, u: np.ndarray) -> np.ndarray:
+        if self.config.activation == "relu":
+            return np.asarray(MAX(u, arb(0)))
+        formula = parsed(activation_of(self.config).formula)
 
-    def _feed_forward(self, h: arb_mat) -> arb_mat:
-        u = self._plus(h * self.weight("W_1"), self.weight("b_1"))
-        hidden = arb_mat([[self._activated(u[i, j]) for j in range(u.ncols())] for i in range(u.nrows())])
-        return self._plus(hidden * self.weight("W_2"), self.weight("b_2"))
+        def phi(ball: arb) -> arb:
+            found = enclose(formula, [ball], ctx.prec)[0] if ball.is_finite() else UNDEFINED
+            return found.lo.union(found.hi) if found.is_finite() else arb("nan")
 
-    def _activated(self, u: arb) -> arb:
-        match self.config.activation:
-            case "relu":
-                return u.max(arb(0))
-            case "gelu":
-                return u * (1 + (u / arb(2).sqrt()).erf()) / 2
-            case "silu":
-                return u / (1 + (-u).exp())
-        assert_never(self.config.activation)
+        return np.asarray(_each(phi)(u))
 
-    def _norm(self, x: arb_mat, which: str) -> arb_mat:
-        gain, offset = self.weight(f"gain_{which}"), self.weight(f"offset_{which}")
-        rows, m = [], x.ncols()
-        for i in range(x.nrows()):
-            mean = sum((x[i, j] for j in range(m)), arb(0)) / m
-            centred = [x[i, j] - mean for j in range(m)]
-            root = (sum((v * v for v in centred), arb(0)) / m + arb(self.config.norm_eps)).rsqrt()
-            rows.append([v * root * gain[0, j] + offset[0, j] for j, v in enumerate(centred)])
-        return arb_mat(rows)
+    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
+        centred = x - self._mean(x, -1)
+        root = RSQRT(self._mean(centred * centred, -1) + arb(self.config.norm_eps))
+        return np.asarray(centred * root * self.constant(f"gain_{name}") + self.constant(f"offset_{name}"))
+
+    def mean(self, x: np.ndarray) -> np.ndarray:
+        return self._mean(x, 0)
+
+    @staticmethod
+    def _mean(x: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(x.sum(axis=axis, keepdims=True) / x.shape[axis])
 
 
-def _dot(a: list[arb], b: list[arb]) -> arb:
-    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
+def _each(function: Callable[..., arb], arguments: int = 1) -> Any:
+    """The function of every ball of an array."""
+    return np.frompyfunc(function, arguments, 1)
 
 
-def _shares(parts: list[arb]) -> list[arb]:
-    total = sum(parts, arb(0))
-    return [part / total for part in parts]
+_balls, EXP, RSQRT = _each(arb), _each(arb.exp), _each(arb.rsqrt)
+MIN, MAX = _each(arb.min, 2), _each(arb.max, 2)
+
+
+def _shares(parts: np.ndarray) -> np.ndarray:
+    return np.asarray(parts / parts.sum())
 
 
 def _sparsemax(s: list[arb]) -> list[arb]:

@@ -16,6 +16,8 @@ from ..approximation import Approximation
 from ..common.checks import is_whole
 from ..common.errors import InputError
 from ..common.numbers import exact, point
+from ..model import program
+from ..model.on_tensors import OnTensors
 from ..model.passes import both_passes
 from ..model.transformer import SingleLayerTransformer
 from .comparison import COLOURS
@@ -178,7 +180,7 @@ def _written(model: SingleLayerTransformer, tokens: Tensor, alpha: Tensor) -> np
     """How much each head writes into the stream of the query tokens: ‖Σ_j α_ij v_j W^O‖."""
     c = model.config
     e = model.tokens(tokens)
-    v = model._project(model._norm_1(e) if c.norm == "pre" else e, "V")[0]
+    v = model._project(program.seen(OnTensors(model), e), "V")[0]
     z = alpha @ v  # Eq. (6): [head, query, d_v]
     added = torch.einsum("hrw,hwm->hrm", z, model.W_O.reshape(c.heads, c.d_v, c.d_model))
     return added.flatten(1).norm(dim=1).numpy()

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.outward import UP
-from ...model.config import STEEPEST
+from ...model.activations import activation_of
 from .layernorm import EPS, Doubled
 from .value_bounds import WIDE, AnySubject, Placement, ValueBounds, largest_norm, value_bounds
 
@@ -39,7 +39,7 @@ def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in
         h = h + first * s.tokens[c.read_rows]  # the embedding itself
     h = h + delta * (s.stream + h) if behind else h
     read = h + delta * (s.stream + h) if ahead else h
-    fed = STEEPEST[c.activation] * (read @ w["W_1"]) @ w["W_2"]
+    fed = activation_of(c).steepest * (read @ w["W_1"]) @ w["W_2"]
     y = h + fed if c.residual else fed
     if placement != "pre":
         y = y + delta * (s.fed + y + (s.stream if c.residual else 0.0))

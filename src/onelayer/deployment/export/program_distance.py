@@ -12,7 +12,7 @@ from ...layer.arithmetic import Arithmetic
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import FormProgram
 from ...layer.rounding.online_softmax import Backend
-from ...proof.decision import cannot_overflow
+from ...proof.overflow import cannot_overflow
 from .subject import Bound, Subject
 
 NEGLIGIBLE = 0.005  # share of the tolerance: a bound this small is not refined

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ...common.outward import UP
+from ...model.activations import activation_of
 from ...model.config import LayerConfig
 from .sequence_subject import SequenceSubject
 from .subject import Subject
@@ -56,7 +57,8 @@ def value_bounds(subject: AnySubject) -> ValueBounds:
     mixed = torch.einsum("hrt,thw->rhw", weights, v).flatten(1)
     a = torch.minimum((mixed @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP, largest)
     stream = (e[c.read_rows] + a if c.residual else a) * UP
-    fed = ((stream @ w["W_1"].abs() + w["b_1"].abs()) @ w["W_2"].abs() + w["b_2"].abs()) * UP
+    active = activation_of(c).largest(stream @ w["W_1"].abs() + w["b_1"].abs())
+    fed = (active @ w["W_2"].abs() + w["b_2"].abs()) * UP
     return ValueBounds(e, a, largest, stream, fed, score, masked, lost)
 
 

@@ -50,6 +50,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     def __init__(self, space: Space, strict: bool = False) -> None:
         self.space, self.strict = space, strict
+        self.shape: tuple[int, ...] = (space.boxes,)  # of every value
         self.undecided = np.zeros(space.boxes, dtype=bool)
         self.conditions: list[Truth] = []  # of every `where`, in the order of the formula
 
@@ -61,7 +62,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         return self._constant(np.pi if name == "pi" else np.e, 4e-16)
 
     def _constant(self, v: float, error: float) -> Enclosed:
-        at = np.full(self.space.boxes, v)
+        at = np.full(self.shape, v)
         return Enclosed(self.space.constant(at, error), at - error, at + error)
 
     def variable(self, index: int) -> Enclosed:

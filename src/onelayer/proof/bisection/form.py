@@ -13,8 +13,9 @@ from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.heads import Hinges
 from .attention import attended
+from .on_taylor import normalised, reshaped
 from .other_attention import relaxed_relu
-from .transformer import Value, normalised, reshaped
+from .transformer import Value
 
 MOST_SYMBOLS = 24  # hinges that keep symbols of their own; of more, each is enclosed by itself
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...common.outward import UP_MANY, U
 from ...layer.arithmetic import Arithmetic, arithmetic_of
-from ...model.config import STEEPEST
+from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
-from ..bisection.transformer import Weights
-from ..decision import cannot_overflow
+from ..bisection.on_taylor import Weights
+from ..overflow import cannot_overflow
 from .graph import product
 
 MOST_EXPONENT = 0.1  # errors of an exponent beyond this are not followed
@@ -147,11 +147,11 @@ def number_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool =
             hidden = hidden + t.rows.then(w.W_1).sizes()[t.asking].max(axis=0)
         hidden = hidden * UP_MANY
         hidden_off = rounded(a, h, h_off, w.W_1, w.b_1)
-        active_off = (
-            STEEPEST[c.activation] * hidden_off + (0 if c.activation == "relu" else 16 * u * hidden) + a.smallest
-        )
-        y_off = rounded(a, hidden, active_off, w.W_2, w.b_2)
-        y = hidden @ np.abs(w.W_2) + np.abs(w.b_2) + (h if c.residual else 0.0)
+        phi = activation_of(c)
+        active, own = phi.largest(hidden), 0 if c.activation == "relu" else 16 * u
+        active_off = phi.steepest * hidden_off + own * phi.largest(hidden + hidden_off) + a.smallest
+        y_off = rounded(a, active, active_off, w.W_2, w.b_2)
+        y = active @ np.abs(w.W_2) + np.abs(w.b_2) + (h if c.residual else 0.0)
         if c.residual:
             y_off = y_off + h_off + u * y
         if c.readout == "mean":

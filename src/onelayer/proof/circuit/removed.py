@@ -16,12 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.outward import UP_FEW, UP_MANY
-from ...formula.taylor.functions import apply
 from ...formula.taylor.series import TINY, Space, Taylor
 from ...layer.arithmetic import arithmetic_of
-from ...model.config import STEEPEST
+from ...model.activations import activation_of
+from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
-from ..bisection.transformer import Network, Value, Weights, opposite_pairs, reshaped
+from ..bisection.activated import activated
+from ..bisection.on_taylor import Weights, opposite_pairs, reshaped
+from ..bisection.transformer import Network, Value
 from .graph import Node, product, with_heads, without
 from .number_sizes import NumberSizes
 
@@ -45,21 +47,22 @@ class Paths:
     def most(self, node: Node) -> float:
         """A coarse upper bound of the node's effect."""
         if node.kind == "unit":
-            return float((self.reach.hidden[node.index] * self.from_units[node.index]).max()) * UP_MANY
-        slope, bent = STEEPEST[self.config.activation], self.bent
+            active = activation_of(self.config).largest(self.reach.hidden[node.index])
+            return float((active * self.from_units[node.index]).max()) * UP_MANY
+        slope, bent = activation_of(self.config).steepest, self.bent
         through = slope * self.to_units[node.index, bent] @ self.from_units[bent]
         return float((self.to_outputs[node.index] + through).max()) * UP_MANY
 
     def bent_by(self, head: int, ignorable: float) -> tuple[np.ndarray, float]:
         """(the units whose bend matters to the head, what all others can add to an output), the latter at most `ignorable`."""
-        slope = STEEPEST[self.config.activation]
+        slope = activation_of(self.config).steepest
         adds = slope * self.to_units[head, self.bent] * self.from_units[self.bent].max(axis=1) * UP_MANY
         return self._sorted_out(self.bent, adds, ignorable)
 
     def heads_for(self, units: np.ndarray, besides: int | None, ignorable: float) -> tuple[np.ndarray, np.ndarray]:
         """(the heads that matter to these units, how far all others can move each unit), what comes out at most `ignorable`."""
         heads = np.array([h for h in range(self.config.heads) if h != besides], dtype=int)
-        slope = STEEPEST[self.config.activation]
+        slope = activation_of(self.config).steepest
         adds = 2 * slope * self.to_units[np.ix_(heads, units)] @ self.from_units[units].max(axis=1) * UP_MANY
         kept, _ = self._sorted_out(heads, adds, ignorable)
         left = np.setdiff1d(heads, kept)
@@ -101,16 +104,16 @@ class Removed:
 
     def __call__(self, space: Space) -> Value:
         """[box, place·out]; what is computed is within the rounding of both layers of it."""
-        asking, everything = self.whole.tokens(space)
+        asking, groups = self.whole.tokens(space)
         b_O = self.w.b_O if self.model.config.projection_bias else 0.0
-        delta = None if self.own is None else _less(self.own.attend(asking, everything).model, b_O)
+        delta = None if self.own is None else _less(self.own.attend(asking, groups).model, b_O)
         written = None
         if delta is not None:
             written = delta if self.model.config.residual else None
             passed = delta.linear(self.w.W_1[:, self.paths.pairs]).linear(self.w.W_2[self.paths.pairs])
             written = passed if written is None else written + passed
         if len(self.units):
-            bent = self._bent(space, asking.model, everything, delta, b_O).linear(self.w.W_2[self.units])
+            bent = self._bent(space, asking.model, groups, delta, b_O).linear(self.w.W_2[self.units])
             written = bent if written is None else written + bent
         assert written is not None
         y = written.linear(self.w.W_R)
@@ -122,22 +125,22 @@ class Removed:
         return Value(answer, np.full(answer.shape, off))
 
     def _bent(
-        self, space: Space, asking: Taylor, everything: Value, delta: Taylor | None, b_O: np.ndarray | float
+        self, space: Space, asking: Taylor, groups: list[Value], delta: Taylor | None, b_O: np.ndarray | float
     ) -> Taylor:
         """φ(u) of a unit that is removed, or φ(u' + δ) − φ(u') of units whose head is, [box, row, unit]."""
-        W, b, activation = self.w.W_1[:, self.units], self.w.b_1[self.units], self.model.config.activation
+        W, b, c = self.w.W_1[:, self.units], self.w.b_1[self.units], self.model.config
         h = space.constant(np.zeros(asking.shape))
         if self.model.config.residual:
             h = h + asking
         if self.others is not None:
-            h = h + self.others.attend(Value(asking, np.zeros(asking.shape)), everything).model
+            h = h + self.others.attend(Value(asking, np.zeros(asking.shape)), groups).model
         elif self.model.config.projection_bias:
             h = _less(h, -np.asarray(b_O))
         rest = h.linear(W, b)
         rest.r = rest.r + self.moved
         if delta is None:
-            return _activated(rest, activation)
-        return _difference(rest, delta.linear(W), activation)
+            return _activated(rest, c)
+        return _difference(rest, delta.linear(W), c)
 
 
 def _less(t: Taylor, row: np.ndarray | float) -> Taylor:
@@ -147,14 +150,12 @@ def _less(t: Taylor, row: np.ndarray | float) -> Taylor:
     return t - t.space.constant(np.broadcast_to(row, t.shape).copy())
 
 
-def _activated(u: Taylor, activation: str) -> Taylor:
+def _activated(u: Taylor, config: LayerConfig) -> Taylor:
     """φ(u)."""
     u = u.flat()
+    if config.activation != "relu":
+        return activated(activation_of(config), u)
     low, high = u.range()
-    if activation == "gelu":
-        return apply("gelu", u)
-    if activation == "silu":
-        return u * apply("sigmoid", u)
     with np.errstate(all="ignore"):
         known = np.isfinite(low) & np.isfinite(high)
         share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
@@ -168,17 +169,17 @@ def _activated(u: Taylor, activation: str) -> Taylor:
     return y.best(np.maximum(low, 0.0), np.maximum(high, 0.0))
 
 
-def _difference(rest: Taylor, delta: Taylor, activation: str) -> Taylor:
+def _difference(rest: Taylor, delta: Taylor, config: LayerConfig) -> Taylor:
     """φ(rest + δ) − φ(rest): δ or 0 where a ReLU does not bend; everywhere between −s|δ| and s|δ|, s the steepest slope."""
     delta, rest = delta.flat(), rest.flat()
     both = rest + delta
-    g = _activated(both, activation) - _activated(rest, activation)
+    g = _activated(both, config) - _activated(rest, config)
     low, high = delta.range()
-    if activation == "relu":
+    if config.activation == "relu":
         g = g.best(np.minimum(low, 0.0), np.maximum(high, 0.0))
         lows, highs = np.minimum(both.range()[0], rest.range()[0]), np.maximum(both.range()[1], rest.range()[1])
         return g.choose(lows >= 0, delta).choose(highs <= 0, delta.times(np.zeros(delta.shape)))
-    most = STEEPEST["gelu"] * np.maximum(np.abs(low), np.abs(high)) * UP_FEW
+    most = activation_of(config).steepest * np.maximum(np.abs(low), np.abs(high)) * UP_FEW
     return g.best(-most, most)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from ...common.outward import UP_MANY
-from ...model.config import STEEPEST
+from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
 from .number_sizes import NumberSizes
 
@@ -110,8 +110,8 @@ def apart(
             if names[0] == "b_2" and c.residual:
                 total += _off(*(p.bias("b_O") * way for p, way in zip((a, b), ways, strict=True)))[0]
         ends = [p.matrix("W_2") * way for p, way in zip((a, b), straight, strict=True)]
-        slope = STEEPEST[c.activation]
-        through = slope * moved @ _sizes(ends[0]) + (reach.hidden + moved) @ _off(*ends)
+        phi = activation_of(c)
+        through = phi.steepest * moved @ _sizes(ends[0]) + phi.largest(reach.hidden + moved) @ _off(*ends)
     return float((past + through).max()) * UP_MANY
 
 

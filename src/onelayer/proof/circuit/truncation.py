@@ -25,7 +25,7 @@ from flint import arb, arb_mat, ctx
 
 from ...common.checks import require_choice, require_whole
 from ...common.errors import InputError
-from ...model.config import STEEPEST
+from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
 from ..witness import PRECISION
@@ -144,7 +144,7 @@ class _Norms:
     def behind(self) -> arb:
         """How much larger a change of the attention's output can become in an output."""
         m, c = self.model, self.config
-        steep = arb(STEEPEST[c.activation]) * _norm(_matrix(m.W_1)) * _norm(_matrix(m.W_2))
+        steep = arb(activation_of(c).steepest) * _norm(_matrix(m.W_1)) * _norm(_matrix(m.W_2))
         columns = [_length(map(arb, column)) for column in m.W_R.detach().double().T.tolist()]
         return (steep + (1 if c.residual else 0)) * _largest(columns)
 
