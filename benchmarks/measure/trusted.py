@@ -1,8 +1,9 @@
-"""How many lines a proof rests on. `python benchmarks/measure/trusted.py`
+"""How many lines a proof rests on, and which arguments about rounding there are. `python benchmarks/measure/trusted.py --page`
 
 Proves layers of several kinds and counts the functions of the package that are entered meanwhile: their lines without docstrings,
 comments and blank lines, each function once. What only looks for points (observation, the witness) is counted apart: a bound
 does not rest on it. Lines of classes outside their methods, of modules outside functions, and of libraries are not counted.
+`--page` writes both tables into docs/trust/guarantees.md.
 """
 
 import ast
@@ -14,7 +15,7 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from page import markdown, options
+from page import markdown, options, page_of, placed
 
 PACKAGE = Path(ol.__file__).parent
 LOOKING = (
@@ -26,6 +27,51 @@ LOOKING = (
     "formula/numeric.py",
 )
 Function = tuple[str, int]  # module, as a path below the package, and the first line
+ARGUMENTS = (  # about rounding: what is bounded, the lemma, the files, who uses it
+    (
+        "sums in any order",
+        "k terms cost u[Σ′ + (k − 2)⁺Σ + the result], and what underflows; multiples of one power of two add up exactly",
+        ("layer/affine.py",),
+        "the reading of weights, and so analytic bounds, exports, `fast`",
+    ),
+    (
+        "averages, box by box",
+        "an average moves by Σ w_t η_t (v_t − z)/(1 + Σ w_t η_t), whatever made its exponentials",
+        ("layer/rounding/deployed.py", "layer/rounding/proportional.py"),
+        "the same, and the search in float32",
+    ),
+    (
+        "attention in blocks",
+        "the same factor multiplies both sums",
+        ("layer/rounding/online_softmax.py",),
+        "other programs and kernels",
+    ),
+    (
+        "running error",
+        "every step of the layer adds u of its result, and the smallest number",
+        ("proof/bisection/transformer.py", "proof/bisection/attention.py"),
+        "bisection: any weights",
+    ),
+    (
+        "gates of the theorem",
+        "∂F/∂log e_j = F(1[j = 0] − p_j)",
+        ("layer/rounding/whole_box.py",),
+        "the representative method",
+    ),
+    (
+        "slopes as computed",
+        "weights, values and sums one after another",
+        ("layer/rounding/computed_slopes.py",),
+        "slopes in C",
+    ),
+    (
+        "sizes of numbers",
+        "products of weights and tokens as small tables",
+        ("proof/circuit/number_sizes.py",),
+        "circuits",
+    ),
+    ("outer functions", "as many roundings of the sum of all sizes", ("layer/composed_reading.py",), "composed layers"),
+)
 
 
 def trained(dtype: str) -> tuple[ol.SingleLayerTransformer, ol.Target]:
@@ -107,15 +153,33 @@ def count(functions: set[Function]) -> tuple[int, int, Counter[str]]:
     return rests, looks, rooms
 
 
+def arguments() -> str:
+    """The table of arguments about rounding, with the lines of the functions in their files."""
+    rows = []
+    for name, lemma, files, users in ARGUMENTS:
+        lines = sum(len(set[int]().union(*lines_of(file).values())) for file in files)
+        rows.append((name, lemma, ", ".join(f"`{file}`" for file in files), str(lines), users))
+    return markdown(("argument", "lemma", "where", "lines", "used for"), rows)
+
+
 def main() -> None:
-    options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--page", action="store_true", help="write the tables into the page")
+    page = parser.parse_args().page
     rows = []
     for name, run in proofs().items():
         functions = entered(run)
         rests, looks, rooms = count(functions)
         largest = ", ".join(f"{room} {lines}" for room, lines in rooms.most_common(6))
         rows.append((name, f"{len(functions):,}", f"{rests:,}", f"{looks:,}", largest))
-    print(markdown(("proof", "functions", "lines it rests on", "lines that look for points", "most of them in"), rows))
+    trusted = markdown(
+        ("proof", "functions", "lines it rests on", "lines that look for points", "most of them in"), rows
+    )
+    print(f"{trusted}\n\n{arguments()}")
+    if page:
+        path = page_of("guarantees.md")
+        text = placed(path.read_text(), "trusted", trusted)
+        path.write_text(placed(text, "arguments", arguments()))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,9 @@ class Rounded(program.ArraySteps[Value]):
     def inputs(self) -> Value:
         x = self.exact.inputs()
         lost = self.arithmetic.lost(float(np.abs(self.w.scale).max()))
-        return Value(x, 2.1 * self.arithmetic.u * x.size() * UP_FEW + lost)
+        with np.errstate(all="ignore"):
+            apart = x.size() / np.abs(self.w.scale)  # |x − shift|
+        return Value(x, self._without_overflow(apart, 2.1 * self.arithmetic.u * x.size() * UP_FEW + lost))
 
     def constant(self, name: str) -> Value:
         x = self.exact.constant(name)
