@@ -55,6 +55,20 @@ def test_weight_on_a_masked_token_opens_a_silent_unit():
     assert reading is None or float(reading.error) > 1e-11
 
 
+@pytest.mark.parametrize("bias", [-0.1, 0.1])
+def test_a_rounded_value_opens_a_silent_unit(bias):
+    """The value of a memory token is 0, and −1 as it is computed: half of that reaches a unit, which is silent or open."""
+    model, large = blank(torch.float32, d_model=10), 2.0**40
+    model.W_E[0, 0], model.b_E[1], model.W_O[0, 6] = 1.0, 1.0, 1.0
+    model.S[0, 2:6], model.W_V[0, 2:6, 0] = torch.tensor([large, 1.0, -large, -1.0]), 1.0
+    model.W_1[6, 0], model.b_1[0], model.W_2[0, 7], model.W_R[[0, 7], 0] = -math.copysign(1.0, -bias), bias, 1.0, 1.0
+    x = torch.linspace(-0.5, 0.5, 11)
+    wanted = x + max(bias, 0.0)
+    error = float((model(x[:, None, None])[:, 0, 0] - wanted).abs().max())
+    assert error > 0.09
+    assert proved(model, ol.Target(f"x1 + {max(bias, 0.0)}", [(-0.5, 0.5)])) >= error
+
+
 def test_products_of_two_outgoing_weights_vanish():
     """W_2·W_R is 0 in float64, and the hat is 2.6e-26 high all the same: by neither engine is the bound below it."""
     model, x = hinged(2.0**1013, 2.0**-538)

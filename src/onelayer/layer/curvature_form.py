@@ -72,7 +72,8 @@ def _triples(block: Block, by: float, i: int, edge: float) -> tuple[Block, Float
     there = block.there[:, some].all(dim=2)
     lost = (VALUE_STEPS * U * size).masked_fill(~there[..., None], 0.0).amax(dim=1).sum(dim=0)
     # what underflows: some 1e-320, times factors that it may still meet
-    tiny = 1e-300 * (1 + by) * (1 + edge) * (1 + float(k_size.amax())) ** 2 * len(block.biases)
+    largest = 1 + float(v_size.amax()) + edge * float(u_size.amax())
+    tiny = 1e-300 * (1 + by) * (1 + edge) * (1 + float(k_size.amax())) ** 2 * largest * len(block.biases)
     keys, biases = block.keys[:, some].sum(dim=2), block.biases[:, some].sum(dim=2) + orders
     return Block(keys, biases, values, slopes), lost * UP + tiny
 

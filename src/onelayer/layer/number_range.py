@@ -30,7 +30,7 @@ from ..model.transformer import SingleLayerTransformer
 
 LOW, HIGH = 600.0, 1020.0  # binary places
 LEAST = 2.0**-400  # of an error that is charged
-LARGEST_SCALE = 500.0  # likewise, of x̂ = (x − shift)·scale: slopes are multiplied with its square at most
+LARGEST_SCALE = 300.0  # likewise, of x̂ = (x − shift)·scale: a key times it is normal, too
 EMBEDDING = ("W_E", "b_E", "P", "S")
 NORMS = ("gain_1", "offset_1", "gain_2", "offset_2")
 WAYS = (

@@ -240,6 +240,11 @@ class _Averages:
     sizes: np.ndarray  # [average]: bounds on |z|
     real: np.ndarray  # [average]: how far the real average may be from that of the form
     vanished: np.ndarray  # [average]: what weights that underflow can do
+    shaken: np.ndarray  # [average]: how far the values may be from the computed ones
+
+    def reach(self, tokens: int, u: float) -> np.ndarray:
+        """Bounds on the averages, the real ones, those of the form and the computed ones."""
+        return (self.sizes + self.shaken) * (1 + 4 * (tokens + 10) * u) + self.real + self.vanished
 
 
 def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[AffineNumbers, _Averages]:
@@ -255,10 +260,11 @@ def _attended(layer: _Layer, row: int, heads: _Heads, loose: bool) -> tuple[Affi
     hidden = ~heads.kept[used][..., None]
     sizes = np.where(hidden, 0.0, np.abs(v.mid[used]) @ e).max(axis=1, initial=0.0) * UP
     off_value = np.where(hidden, 0.0, v.rad[used] @ e).max(axis=1, initial=0.0)
+    shaken = np.where(hidden, 0.0, v.errors[used] @ e).max(axis=1, initial=0.0) * UP
     off_score = np.where(heads.kept, heads.scores.rad @ e, 0.0).max(axis=1)[used, None]
     real = 2 * off_score * np.exp(2 * off_score) * (sizes + off_value) + off_value
     real = (real + 2 * heads.lost[used, None] * everything[used] + LEAST) * UP
-    averages = _Averages(used, sizes.flatten(), real.flatten(), gone[used].flatten())
+    averages = _Averages(used, *(t.flatten() for t in (sizes, real, gone[used], shaken)))
     z = v[alone, heads.kept[alone].argmax(axis=1)]  # [head, width]
     hides = heads.lost[alone, None] > 0
     z.rad[..., 0] += hides * (2 * heads.lost[alone, None] * everything[alone] * UP + LEAST)
@@ -278,7 +284,7 @@ def _passed(layer: _Layer, stream: AffineNumbers, averages: _Averages) -> tuple[
     c, a, w, e = layer.model.config, layer.arithmetic, layer.w, layer.ends
     symbols, K = len(e), len(averages.sizes)
     u = linear(stream, w["W_1"], w["b_1"], a)
-    reach = averages.sizes * (1 + 4 * (c.all_tokens + 10) * a.u) + averages.real + averages.vanished
+    reach = averages.reach(c.all_tokens, a.u)
     ends = np.concatenate([e, reach])
     around = np.abs(u.mid[:, 1:symbols]).sum(axis=1) * layer.edge + u.moved @ reach + (u.rad + u.errors) @ ends
     around = around * UP + 1e-12 * np.abs(u.mid[:, 0])

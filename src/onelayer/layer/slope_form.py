@@ -46,7 +46,7 @@ def slope_form(form: Form, scale: tuple[float, ...], edge: float) -> tuple[Form,
     error = 2 * U * bias.abs()
     for block in blocks:
         error = error + _error(block, edge)
-    return Form(bias, torch.zeros(D, m * D, dtype=torch.float64), blocks), error * UP + 1e-300
+    return Form(bias, torch.zeros(D, m * D, dtype=torch.float64), blocks), error * UP + 1e-300 * (1 + edge)
 
 
 def _pairs(block: Block, scale: Tensor) -> Pairs:

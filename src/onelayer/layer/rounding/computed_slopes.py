@@ -14,7 +14,7 @@ and with K = max|k_ti|, R and R_k the ranges of values and of keys over the box,
 
 Then the heads are added up and multiplied with the scale: (heads + 6)u per unit of their sizes. Masked tokens that the form
 leaves out, and products that it rounds, are part of `Reading.slope_error`. A weight that underflows is off by less than the
-smallest normal number.
+smallest normal number, and so is a product with the scale.
 """
 
 import torch
@@ -61,4 +61,4 @@ def gradient_rounding(
     if not float((sizes * (1 + by[:, None])).max()) < arithmetic.overflow / 64:
         return torch.full((m * D,), torch.inf, dtype=torch.float64)
     total = total + (form.heads + 6) * u * sizes
-    return (INFLATION * total * by[:, None]).T.flatten() * UP + 1e-300
+    return (INFLATION * total * by[:, None]).T.flatten() * UP + 2 * arithmetic.smallest  # the scale may take it there
