@@ -86,9 +86,8 @@ class Dual(ArraySteps[Tangent[Any]]):
 
     def average(self, q: Tangent[Any], k: Tangent[Any], v: Tangent[Any]) -> Tangent[Any]:
         a, D, width = self.inner, len(k.slopes), self.config.d_v
-        steep = [
-            a.scores(s) for s in _sums([dq * k.value for dq in q.slopes], [q.value * dk for dk in k.slopes])
-        ]  # s'_t
+        products = _sums([dq * k.value for dq in q.slopes], [q.value * dk for dk in k.slopes])
+        steep = [a.scores(p) for p in products]  # s'_t
         columns = [v.value, *v.slopes, *(v.value * s for s in steep), *steep]
         z = a.average(q.value, k.value, a.moved(lambda *t: np.concatenate(t, axis=-1), *columns))
         ends = np.cumsum([0] + [width] * (2 * D + 1) + [1] * D).tolist()

@@ -113,10 +113,9 @@ class OnTaylor(Differentiable[Taylor]):
         return least, most
 
     def directions(self) -> list[Taylor]:
-        scale, D = self.w.scale, self.space.dimension
-        return [
-            self._wide(scale * unit.reshape(scale.shape)) for unit in np.eye(D)
-        ]  # x̂_i has the slope scale_i along x_i
+        """x̂_i has the slope scale_i along x_i."""
+        scale = self.w.scale
+        return [self._wide(scale * unit.reshape(scale.shape)) for unit in np.eye(self.space.dimension)]
 
     def unbiased(self, x: Taylor, name: str) -> Taylor:
         return x.linear(self.w.matrix(name))
