@@ -91,27 +91,25 @@ AROUND = {"O": ("heads", "attention"), "2": ("hidden", "feed-forward")}  # what 
 
 
 class _Watched(OnTensors):
-    """An evaluation that keeps its stages."""
+    """An evaluation without dropout that keeps its stages."""
 
-    def __init__(self, model: SingleLayerTransformer, x: Tensor) -> None:
+    def __init__(self, model: SingleLayerTransformer, x: Tensor, e: Tensor) -> None:
         super().__init__(model, x, model._hidden(x, None))
-        self.stages = {"input": x}
+        self.stages = {"input": x, "embedding": e}
 
     def linear(self, x: Tensor, name: str) -> Tensor:
         y = super().linear(x, name)
-        if name in AROUND:
-            before, after = AROUND[name]
-            self.stages |= {before: x, after: y}
+        self.stages |= dict(zip(AROUND.get(name, ()), (x, y), strict=False))
         return y
 
     def plus(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._streamed(super().plus(x, y))
+        return self._stream(super().plus(x, y))
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         y = super().norm(x, name)
-        return self._streamed(y) if self.config.norm == "post" else y
+        return self._stream(y) if self.config.norm == "post" else y
 
-    def _streamed(self, h: Tensor) -> Tensor:
+    def _stream(self, h: Tensor) -> Tensor:
         self.stages["last stream" if "feed-forward" in self.stages else "stream"] = h
         return h
 
@@ -121,7 +119,7 @@ class _Watched(OnTensors):
 
 def _forward(model: SingleLayerTransformer, x: Tensor) -> list[tuple[str, Tensor, tuple[str, ...]]]:
     """(stage, activation, weights that lead to it), in order; the last activation is T(x)."""
-    e, watched = model.tokens(x), _Watched(model, x)
-    watched.stages["embedding"] = e
-    watched.stages["T(x)"] = program.read(watched, program.block(watched, e[:, model.config.read_rows], [e]))
-    return [(name, h, WEIGHTS.get(name, ())) for name, h in watched.stages.items()]
+    e = model.tokens(x)
+    watched = _Watched(model, x, e)
+    out = program.read(watched, program.block(watched, e[:, model.config.read_rows], [e]))
+    return [(name, h, WEIGHTS.get(name, ())) for name, h in (watched.stages | {"T(x)": out}).items()]

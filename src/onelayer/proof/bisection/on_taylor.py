@@ -96,7 +96,7 @@ class OnTaylor(Differentiable[Taylor]):
             return activated(activation_of(self.config), u)
         least, most = self._relu_slopes(u)
         open_units = self.space.between(np.zeros(u.shape), np.maximum(u.range()[1], 0.0))
-        return u.choose(most == 0, self.zero(u)).choose(least < most, open_units)
+        return u.choose(most == 0, self.space.constant(np.zeros(u.shape))).choose(least < most, open_units)
 
     def slope(self, u: Taylor) -> Taylor:
         if self.config.activation != "relu":
@@ -113,13 +113,9 @@ class OnTaylor(Differentiable[Taylor]):
         return least, most
 
     def directions(self) -> list[Taylor]:
-        scale, D = self.w.scale, self.space.dimension
-        return [
-            self._wide(scale * unit.reshape(scale.shape)) for unit in np.eye(D)
-        ]  # x̂_i has the slope scale_i along x_i
-
-    def zero(self, like: Taylor) -> Taylor:
-        return self.space.constant(np.zeros(like.shape))
+        """x̂_i has the slope scale_i along x_i."""
+        scale = self.w.scale
+        return [self._wide(scale * unit.reshape(scale.shape)) for unit in np.eye(self.space.dimension)]
 
     def unbiased(self, x: Taylor, name: str) -> Taylor:
         return x.linear(self.w.matrix(name))
@@ -131,31 +127,16 @@ class OnTaylor(Differentiable[Taylor]):
     def norm(self, x: Taylor, name: str) -> Taylor:
         return self.offset(self.standardised(self.centred(x))[0], name)
 
+    def norm_slopes(self, x: Taylor, slopes: list[Taylor], name: str) -> list[Taylor]:
+        """Of y = c r with r = (mean c² + eps)^(−1/2), c = x − μ: y' = c' r − c mean(c c') r³."""
+        c, moved = self.centred(x), [self.centred(t) for t in slopes]
+        root, cube = self._spread(c, -0.5)[0], self._spread(c, -1.5)[0]
+        return [self._gained(t * root - c * (self._mean_of(c * t) * cube), name) for t in moved]
+
     def centred(self, x: Taylor) -> Taylor:
+        """x − μ."""
         m = self.config.d_model
         return x.flat().linear(np.eye(m) - 1 / m, error=2.0**-51)
-
-    def row_mean(self, x: Taylor) -> Taylor:
-        return self._row_mean(x)[..., None]
-
-    @staticmethod
-    def _row_mean(x: Taylor) -> Taylor:
-        total = x.sum(-1)
-        return total.times(np.full(total.shape, 1 / x.shape[-1]), 2 * U)
-
-    def spread(self, centred: Taylor, exponent: float) -> Taylor:
-        return self._spread(centred, exponent)[0]
-
-    def _spread(self, centred: Taylor, exponent: float) -> tuple[Taylor, np.ndarray]:
-        """((var + eps)^exponent, a lower bound on var + eps), as columns."""
-        eps, variance = self.config.norm_eps, self._row_mean(centred * centred)
-        low, high = variance.range()
-        shifted = Taylor(variance.space, variance.c.copy(), variance.r.copy())
-        shifted.c[0] += eps
-        shifted.r = shifted.r + 4e-16 * np.abs(shifted.c[0])
-        least = np.maximum(low, 0.0) + eps * (1 - 1e-15)
-        root = power(shifted, exponent, (least, np.maximum(high, 0.0) + eps * (1 + 1e-15)))
-        return root[..., None], least[..., None]
 
     def standardised(self, centred: Taylor) -> tuple[Taylor, np.ndarray]:
         """((x − μ)/√(var + eps), a lower bound on var + eps)."""
@@ -163,12 +144,27 @@ class OnTaylor(Differentiable[Taylor]):
         y, bound = centred * root, math.sqrt(self.config.d_model)  # |x − μ| ≤ √(m·var)
         return y.best(*(np.full(y.shape, s * bound) for s in (-1, 1))), least
 
-    def gained(self, y: Taylor, name: str) -> Taylor:
-        return y.times(np.broadcast_to(getattr(self.w, f"gain_{name}"), y.shape))
-
     def offset(self, y: Taylor, name: str) -> Taylor:
         """y·gain + offset."""
-        return self.gained(y, name) + self.space.constant(np.broadcast_to(getattr(self.w, f"offset_{name}"), y.shape))
+        return self._gained(y, name) + self.space.constant(np.broadcast_to(getattr(self.w, f"offset_{name}"), y.shape))
+
+    def _gained(self, y: Taylor, name: str) -> Taylor:
+        return y.times(np.broadcast_to(getattr(self.w, f"gain_{name}"), y.shape))
+
+    def _mean_of(self, x: Taylor) -> Taylor:
+        """The mean of every row, as a column."""
+        total = x.sum(-1)[..., None]
+        return total.times(np.full(total.shape, 1 / x.shape[-1]), 2 * U)
+
+    def _spread(self, centred: Taylor, exponent: float) -> tuple[Taylor, np.ndarray]:
+        """((var + eps)^exponent, a lower bound on var + eps), as columns."""
+        eps, variance = self.config.norm_eps, self._mean_of(centred * centred)
+        low, high = variance.range()
+        shifted = Taylor(variance.space, variance.c.copy(), variance.r.copy())
+        shifted.c[0] += eps
+        shifted.r = shifted.r + 4e-16 * np.abs(shifted.c[0])
+        least = np.maximum(low, 0.0) + eps * (1 - 1e-15)
+        return power(shifted, exponent, (least, np.maximum(high, 0.0) + eps * (1 + 1e-15))), least
 
 
 def normalised(space: Space, shift: np.ndarray, scale: np.ndarray) -> Taylor:

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.outward import UP_FEW, UP_MANY
-from ...formula.taylor.series import TINY, Space, Taylor
+from ...formula.taylor.series import Space, Taylor
 from ...layer.arithmetic import arithmetic_of
 from ...model.activations import activation_of
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.activated import activated
 from ..bisection.on_taylor import Weights, opposite_pairs, reshaped
+from ..bisection.other_attention import relaxed_relu
 from ..bisection.transformer import Network, Value
 from .graph import Node, product, with_heads, without
 from .number_sizes import NumberSizes
@@ -156,17 +157,7 @@ def _activated(u: Taylor, config: LayerConfig) -> Taylor:
     if config.activation != "relu":
         return activated(activation_of(config), u)
     low, high = u.range()
-    with np.errstate(all="ignore"):
-        known = np.isfinite(low) & np.isfinite(high)
-        share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
-        half = np.where(
-            (low < 0) & (high > 0), -low * share / 2 * UP_FEW + TINY, 0.0
-        )  # relu(u) − share·u is in [0, 2 half]
-        share, half = np.where(known, share, 0.0), np.where(known, half, np.inf)
-    y = u.times(share)
-    y.c[0] += np.where(known, half, 0.0)
-    y.r = y.r + half + 4e-16 * np.abs(y.c[0])
-    return y.best(np.maximum(low, 0.0), np.maximum(high, 0.0))
+    return relaxed_relu(u).best(np.maximum(low, 0.0), np.maximum(high, 0.0))
 
 
 def _difference(rest: Taylor, delta: Taylor, config: LayerConfig) -> Taylor:
