@@ -15,7 +15,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.heads import Maxima
 from onelayer.layer.layer import gate_layer
-from onelayer.proof.bisection.on_taylor import opposite_pairs
+from onelayer.layer.reading import opposite_pairs
 from onelayer.proof.bisection.transformer import Network
 from onelayer.proof.witness import in_balls
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from backend_programs import FormProgram, kernel_refuses
+from backend_programs import Program, kernel_refuses
 from difficult_layers import DEPTH, SIDE, assembled, difficult_layers
 from onelayer.deployment.attention.kernels import KERNELS
 from onelayer.layer.assemble import Frame, assemble, outputs_of
@@ -21,14 +21,13 @@ from onelayer.layer.form import Form
 from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.deployed import Boxes
-from onelayer.layer.rounding.deployed import FormProgram as Rounding
+from onelayer.layer.rounding.deployed import Boxes, FormProgram
 from onelayer.layer.rounding.online_softmax import MEMORY_EFFICIENT
 
 MOST_REFUSED = 1_000  # layers that a kernel does not take; one that is absent takes none
 
 
-def difficult_points(rounding: Rounding, frame: Frame, count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
+def difficult_points(rounding: FormProgram, frame: Frame, count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
     """Corners, random points, and points close to those where the bound is largest."""
     rng, D = np.random.default_rng(seed), len(frame.scale)
     unit = rng.random((256, D))
@@ -42,7 +41,7 @@ def difficult_points(rounding: Rounding, frame: Frame, count: int, dtype: torch.
     return torch.from_numpy(x).to(dtype)
 
 
-def bound_at(rounding: Rounding, frame: Frame, x: torch.Tensor) -> torch.Tensor:
+def bound_at(rounding: FormProgram, frame: Frame, x: torch.Tensor) -> torch.Tensor:
     """The bound at single points [point, out]: boxes that hold no more than the exact x̂."""
     centres = frame(x.double())
     return rounding.on_boxes(Boxes(centres, 2.0**-50 * (centres.abs() + 1)))
@@ -84,7 +83,7 @@ class Tally:
     worst: str = ""
 
 
-def hunt(program: FormProgram, dtype: torch.dtype, scores: int, seed: int = 0, shrink: float = 1.0) -> Tally:
+def hunt(program: Program, dtype: torch.dtype, scores: int, seed: int = 0, shrink: float = 1.0) -> Tally:
     """At least this many scores; bounds are multiplied by `shrink`, which is 1 unless a test wants to see a violation."""
     tally, refused = Tally(), 0
     for name, layer in difficult_layers(dtype, seed):
@@ -118,7 +117,7 @@ def hunt(program: FormProgram, dtype: torch.dtype, scores: int, seed: int = 0, s
     raise AssertionError
 
 
-def exp_units(program: FormProgram, dtype: torch.dtype, count: int, seed: int = 0) -> float:
+def exp_units(program: Program, dtype: torch.dtype, count: int, seed: int = 0) -> float:
     """The largest error of a program's exponential that shows, in units in the last place, up to 1 for the division.
 
     Two tokens of scores 0 and s, and 30 of score −1e5, so that kernels use their vectors: the answers are 1/(1 + e^s) and

@@ -14,7 +14,7 @@ from onelayer.deployment.export.onnx import SingleLengthGraph, packages, session
 from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.reading import Reading, form_of_model
-from onelayer.layer.rounding.deployed import FormProgram as Rounding
+from onelayer.layer.rounding.deployed import FormProgram
 from onelayer.layer.rounding.online_softmax import CUDA, FUSED, MEMORY_EFFICIENT, ONNX_RUNTIME, Backend
 from onelayer.model.transformer import SingleLayerTransformer
 
@@ -23,14 +23,14 @@ Answer = Callable[[torch.Tensor], torch.Tensor]  # points [batch, D] → [batch,
 
 
 @dataclass(frozen=True)
-class FormProgram:
+class Program:
     """A way to evaluate a layer: what is assumed of it, and how it is run."""
 
     name: str
     backend: Backend
     run: Callable[[SingleLayerTransformer, Reading], Answer]
 
-    def rounding(self, model: SingleLayerTransformer, reading: Reading) -> Rounding:
+    def rounding(self, model: SingleLayerTransformer, reading: Reading) -> FormProgram:
         """How its rounding is bounded; our own kernels evaluate the form."""
         if self.backend is KERNELS:
             return program_of(reading, model.W_E.dtype, LinearAttention(reading.form, reading.frame))
@@ -90,23 +90,21 @@ def by_form(device: str = "cpu") -> Callable[[SingleLayerTransformer, Reading], 
     return run
 
 
-def programs(device: str) -> list[FormProgram]:
+def programs(device: str) -> list[Program]:
     """What there is on a CPU, or on an NVIDIA card."""
     if device == "cpu":
         return [
-            FormProgram("torch, softmax", OWN, by_model()),
-            FormProgram("torch, linear attention", OWN, by_form()),
-            FormProgram("torch, fused: flash", FUSED, by_model(SDPBackend.FLASH_ATTENTION)),
-            FormProgram("torch, fused: math", FUSED, by_model(SDPBackend.MATH)),
-            FormProgram("ONNX Runtime", ONNX_RUNTIME, by_onnx),
+            Program("torch, softmax", OWN, by_model()),
+            Program("torch, linear attention", OWN, by_form()),
+            Program("torch, fused: flash", FUSED, by_model(SDPBackend.FLASH_ATTENTION)),
+            Program("torch, fused: math", FUSED, by_model(SDPBackend.MATH)),
+            Program("ONNX Runtime", ONNX_RUNTIME, by_onnx),
         ]
     return [
-        FormProgram("torch, softmax", CUDA, by_model(None, device)),
-        FormProgram("torch, fused: math", CUDA, by_model(SDPBackend.MATH, device)),
-        FormProgram(
-            "torch, fused: memory-efficient", MEMORY_EFFICIENT, by_model(SDPBackend.EFFICIENT_ATTENTION, device)
-        ),
-        FormProgram("our kernels (Triton)", KERNELS, by_form(device)),
+        Program("torch, softmax", CUDA, by_model(None, device)),
+        Program("torch, fused: math", CUDA, by_model(SDPBackend.MATH, device)),
+        Program("torch, fused: memory-efficient", MEMORY_EFFICIENT, by_model(SDPBackend.EFFICIENT_ATTENTION, device)),
+        Program("our kernels (Triton)", KERNELS, by_form(device)),
     ]
 
 

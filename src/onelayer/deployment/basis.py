@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
+from ..layer.reading import opposite_pairs
 from ..model.transformer import SingleLayerTransformer
-from ..proof.bisection.on_taylor import opposite_pairs
 
 
 def turned(model: SingleLayerTransformer, draw: np.random.Generator) -> SingleLayerTransformer:

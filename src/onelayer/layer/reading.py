@@ -27,6 +27,7 @@ and ∞ where hinges are not known exactly.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -291,7 +292,8 @@ def _passed(layer: _Layer, stream: AffineNumbers, averages: _Averages) -> tuple[
     matters = (w["W_2"] != 0).any(axis=1)
     straight, silent = matters & (u.mid[:, 0] > around), matters & (u.mid[:, 0] < -around)
     open_ = np.flatnonzero(matters & ~straight & ~silent).tolist()
-    first, second, alone = _pairs(open_, w)
+    first, second = opposite_pairs(w["W_1"], w["b_1"], w["W_2"], open_)
+    alone = sorted({*open_} - {*first, *second})
     if (u.moved[alone] != 0).any() or (u.mid[alone, symbols:] != 0).any():
         return None  # a unit that averages open and close
     J = len(alone)
@@ -307,19 +309,21 @@ def _passed(layer: _Layer, stream: AffineNumbers, averages: _Averages) -> tuple[
     return linear(y, w["W_R"], w["b_R"], a), u[alone]
 
 
-def _pairs(units: list[int], w: Weights) -> tuple[list[int], list[int], list[int]]:
-    """(one unit of each pair relu(z)·v − relu(−z)·v = z·v, the other one, units without a partner)."""
+def opposite_pairs(
+    W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray, units: Sequence[int] | None = None
+) -> tuple[list[int], list[int]]:
+    """Units i, j with z_j = −z_i and opposite outgoing weights: together they pass z_i on, relu(z)·v − relu(−z)·v = z·v."""
     waiting: dict[bytes, list[int]] = {}
     first, second = list[int](), list[int]()
-    for i in units:
-        key = np.concatenate([w["W_1"][:, i], w["b_1"][i : i + 1], w["W_2"][i]]) + 0.0  # no −0
-        partners = waiting.get((-key + 0.0).tobytes())
+    for unit in range(len(b_1)) if units is None else units:
+        own = np.concatenate([W_1[:, unit], b_1[unit : unit + 1], W_2[unit]]) + 0.0  # no −0
+        partners = waiting.get((-own + 0.0).tobytes())
         if partners:
             first.append(partners.pop())
-            second.append(i)
+            second.append(unit)
         else:
-            waiting.setdefault(key.tobytes(), []).append(i)
-    return first, second, sorted(i for rest in waiting.values() for i in rest)
+            waiting.setdefault(own.tobytes(), []).append(unit)
+    return first, second
 
 
 def _read_row(layer: _Layer, row: int, loose: bool) -> Reading | None:

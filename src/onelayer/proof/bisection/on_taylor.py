@@ -11,6 +11,7 @@ from ...common.outward import U
 from ...formula.taylor.functions import power
 from ...formula.taylor.series import Space, Taylor, stack
 from ...layer.arithmetic import FLOAT64, Arithmetic
+from ...layer.reading import opposite_pairs
 from ...model.activations import activation_of
 from ...model.dual import Differentiable
 from ...model.transformer import SingleLayerTransformer
@@ -180,18 +181,3 @@ def reshaped(t: Taylor, *shape: int) -> Taylor:
     """The same entries of every box in another shape."""
     kinks = {k: a.reshape(len(a), *shape) for k, a in t.a.items()}
     return Taylor(t.space, t.c.reshape(*t.c.shape[:2], *shape), t.r.reshape(len(t.r), *shape), kinks)
-
-
-def opposite_pairs(W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray) -> tuple[list[int], list[int]]:
-    """Units i, j with z_j = −z_i and opposite outgoing weights: together they pass z_i on unchanged."""
-    rows: dict[bytes, list[int]] = {}
-    first, second = [], []
-    for unit in range(len(b_1)):
-        mine = np.concatenate([W_1[:, unit], b_1[unit : unit + 1], W_2[unit]]) + 0.0  # no −0
-        partners = rows.get((-mine + 0.0).tobytes(), [])
-        if partners:
-            first.append(partners.pop())
-            second.append(unit)
-        else:
-            rows.setdefault(mine.tobytes(), []).append(unit)
-    return first, second

@@ -16,10 +16,11 @@ from ...common.outward import UP_FEW, U
 from ...formula.taylor.kink import KinkSymbol, relu_lines
 from ...formula.taylor.series import TINY, Space, Taylor
 from ...layer.arithmetic import Arithmetic
+from ...layer.reading import opposite_pairs
 from ...model import program
 from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
-from .on_taylor import OnTaylor, Weights, opposite_pairs, reshaped
+from .on_taylor import OnTaylor, Weights, reshaped
 
 MOST_KINKS = 48  # undecided ReLU units per batch that keep their own symbols
 

@@ -18,11 +18,12 @@ import numpy as np
 from ...common.outward import UP_FEW, UP_MANY
 from ...formula.taylor.series import Space, Taylor
 from ...layer.arithmetic import arithmetic_of
+from ...layer.reading import opposite_pairs
 from ...model.activations import activation_of
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.activated import activated
-from ..bisection.on_taylor import Weights, opposite_pairs, reshaped
+from ..bisection.on_taylor import Weights, reshaped
 from ..bisection.other_attention import relaxed_relu
 from ..bisection.transformer import Network, Value
 from .graph import Node, product, with_heads, without
