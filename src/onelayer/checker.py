@@ -1619,7 +1619,7 @@ class Layer:
         beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
         hidden, biased = paths * ZERO, beside * ZERO  # roundings of hidden units, along their paths
         units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
-        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[int]()
+        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[tuple[int, int]]()
         for j, (weights, bias) in enumerate(units):
             gain, unit = [worth[j, o] for o in outs], matrix([[v] for v in weights])
             weight = [heavy[j, o] for o in outs]
@@ -1637,7 +1637,7 @@ class Layer:
             self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny or low < 0 < high)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
-            live.append(j)
+            live.append((j, twin if paired else j))
             ways, alike = absolute(unit) * matrix([weight]), matrix([weight]) * abs(exact(bias))
             often = fmpq((1 + paired) * additions(weights, bool(bias)))  # both of a pair may be off, each by itself
             paths, beside = paths + ways, beside + alike
@@ -1651,7 +1651,7 @@ class Layer:
                 self.hinges.append((before + gain + after, self.real(line)))
         sums = [additions([row[m] for row in columns.values()], (m in own) + bool(b_O[m])) for m in n]
         added = [bool(w["b_2"][m]) + bool(large[m] and c["residual"]) for m in n]
-        steps = max(additions([w["W_2"][j][m] for j in live], added[m]) for m in n)
+        steps = max(self.written_by(live, m, added[m]) for m in n)
         steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
         costs = matrix([[u * ((sums[m] + steps) * paths[m, o] + hidden[m, o]) for o in outs] for m in n])
         moved = list(map(operator.mul, self.reach, self.steps))
@@ -1673,6 +1673,15 @@ class Layer:
                 _, gain, cost = head.columns.setdefault(i, (own_column, list(none), list(none)))
                 for target, by in ((gain, row * paths), (cost, row * costs)):
                     target[first : first + len(outs)] = [arb(by[0, o]) for o in outs]
+
+    def written_by(self, live: list[tuple[int, int]], m: int, more: int) -> int:
+        """Roundings of a sum in a column of W_2. Rounding can open both units of a pair: one more, if others are added."""
+        rows = [[v for v in (self.w["W_2"][j][m], self.w["W_2"][k][m]) if v] for j, k in live]
+        both = sum(j != k and len(row) == 2 for (j, k), row in zipped(live, rows))
+        own = [
+            min(row, key=lambda v: binary(exact(v))) for row in rows if row
+        ]  # one that is no power of two, if there is
+        return additions(own, more) + both * (len(own) + more > 1)
 
     def rounding(self, box: Box, head: Head, slopes: list[Any] | None = None) -> list[Any]:
         """What the rounding of a head may add to every output on a box."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,11 +13,15 @@ from safetensors.torch import save
 import onelayer as ol
 from checking import check, checker, forged
 from made_by_hand import blank, proved
+from onelayer.approximation import Approximation
 from onelayer.deployment.export.subject import Bound, Subject
 from onelayer.formula.taylor.kink import relu_lines
 from onelayer.layer.arithmetic import FLOAT32
+from onelayer.layer.form import Form
 from onelayer.layer.number_range import out_of_range
 from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.computed_slopes import gradient_rounding
+from onelayer.proof.certificate import Certificate
 from onelayer.proof.overflow import cannot_overflow
 from onelayer.proof.two_sided import Supremum
 from onelayer.proof.witness import in_balls
@@ -214,3 +219,56 @@ def test_the_checker_knows_which_products_underflow():
     assert numbers.linear([(fmpq(0), fmpq(1), fmpq(0))], "W")[0][2] >= fmpq(1, 2**150)
     with pytest.raises(checker.Verdict, match="W are beyond"):
         checker.Rounded({"W": [[2.0**-41]]}, fmpq(1, 2**24))
+
+
+def pairs_that_part():
+    """x as 220 pairs −relu(−x)w + relu(x)w whose two units write to different coordinates, and 219·2^-25 x besides."""
+    n, columns = 220, 15
+    model, last, total = (
+        blank(torch.float32, d_model=4 + columns, ffn_width=2 * n, memory_tokens=0, residual=False),
+        3,
+        0,
+    )
+    model.W_E[0, 0], model.W_V[0, 0, 0], model.W_O[0, 1] = 1.0, 1.0, 1.0
+    for i in range(n):
+        w = 1.0 if i == 0 else 2.0**-25
+        total += Fraction(w)
+        for unit, sign in ((i, -1.0), (n + i, 1.0)):
+            model.W_1[1, unit], model.W_1[2, unit] = sign, sign * (i + 1)  # nothing is written to 2
+        model.W_2[i, 4 + i % columns], model.W_2[n + i, last] = -w, w
+    model.W_R[3:, 0] = 1.0
+    return model, total
+
+
+def test_the_units_of_a_pair_that_write_to_different_coordinates(tmp_path):
+    """219 numbers of half a unit are added to x one by one: the prover and the checker count every one of them."""
+    model, total = pairs_that_part()
+    x = torch.linspace(0.5, 1, 2001, dtype=torch.float32)
+    error = max(abs(Fraction(y) - total * Fraction(a)) for a, y in zip(x.tolist(), in_ones(model, x), strict=True))
+    target = ol.Target(f"{total.numerator}/{total.denominator}*x1", [(0.5, 1)])
+    assert float(error) > 5e-6
+    assert proved(model, target) >= float(error)
+    claim = Certificate(
+        4e-6, 4e-6, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint(), arithmetic="float32"
+    )
+    facts = ol.build("x1", [(0.5, 1)], 0.01).facts
+    assert check(Approximation.of(model, target, claim, facts).save(tmp_path / "layer")).verdict == "NOT CHECKABLE"
+
+
+def in_ones(model, x):
+    """Answers to one input after another."""
+    return [float(model(one.reshape(1, 1, 1))) for one in x]
+
+
+def test_the_top_of_a_very_high_parabola():
+    """Four times its coefficient is beyond the largest float."""
+    y = "((x1 - 123456789/1073741824)*2147483648 - 1)"
+    inside = "x1 >= 123456789/1073741824 and x1 <= 123456790/1073741824"
+    found = ol.supremum(f"where({inside}, 1e157*(1e150*(8 + 4.6*{y} - 4.6*{y}**2)), 0)", "0", domain=UNIT, seconds=2.0)
+    assert found.upper >= 9.15e307
+
+
+def test_slopes_in_c_that_the_scale_makes_subnormal():
+    """x̂ = x·2^-124: what is left of a slope is a multiple of 2^-149."""
+    form = Form(torch.ones(1, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64), ())
+    assert float(gradient_rounding(form, (2.0**-124,), 1.0, FLOAT32)) >= 2.0**-149

@@ -160,8 +160,8 @@ class Taylor:
         c, D = flat.c, self.space.dimension
         with np.errstate(all="ignore"):
             a, b = np.abs(c[1 : 1 + D]), c[m.squares]
-            top = np.where(a < -2 * b, -a * (a / np.where(b < 0, 4 * b, -1.0)), a + b).sum(axis=0)
-            bottom = np.where(a < 2 * b, -a * (a / np.where(b > 0, 4 * b, 1.0)), b - a).sum(axis=0)
+            top = np.where(a < -2 * b, a / -4 * (a / np.where(b < 0, b, -1.0)), a + b).sum(axis=0)  # |a/b| < 2
+            bottom = np.where(a < 2 * b, a / -4 * (a / np.where(b > 0, b, 1.0)), b - a).sum(axis=0)
             rest = np.abs(c[m.mixed]).sum(axis=0) + flat.r
             sizes = np.abs(c).sum(axis=0)
             slack = rest * UP_FEW + (len(m) + 8) * U * sizes + TINY
