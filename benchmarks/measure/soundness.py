@@ -35,9 +35,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"
 import compositions
 import crafted_hunt
 import hunting
+import onelayer
 import propositions
 import slope_hunting
-import onelayer
 import statements
 
 CASES = {
@@ -166,7 +166,10 @@ def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
 def attack_crafted(minutes: float, seed: int, path: Path | None) -> int:
     """One attack after the other; prints each that found something, and per kind how many there were."""
     started, done = time.perf_counter(), list[crafted_hunt.Attack]()
-    print(f"crafted, {minutes:g} minutes, seeds from {1_000_000 * seed:,} on, {Path(onelayer.__file__).parent}", flush=True)
+    print(
+        f"crafted, {minutes:g} minutes, seeds from {1_000_000 * seed:,} on, {Path(onelayer.__file__).parent}",
+        flush=True,
+    )
     for number in itertools.count(1_000_000 * seed):
         if (passed := time.perf_counter() - started) >= 60 * minutes:
             break
@@ -175,12 +178,18 @@ def attack_crafted(minutes: float, seed: int, path: Path | None) -> int:
         if one.false or one.crash:
             what = "VIOLATION" if one.false else "CRASH"
             lines = one.false or (" / ".join(one.crash.strip().splitlines()[-3:]),)
-            print(f"{what} seed {number}, {one.kind}, after {passed:.0f} s: {one.about}", *lines, sep="\n    ", flush=True)
+            print(
+                f"{what} seed {number}, {one.kind}, after {passed:.0f} s: {one.about}", *lines, sep="\n    ", flush=True
+            )
     print("| kind | attacks | with a bound or verdict | violations | crashes | seconds |\n|---|---|---|---|---|---|")
     for kind in (*crafted_hunt.KINDS, ""):
         own = [one for one in done if kind in ("", one.kind)]
         numbers = (len(own), sum(o.said for o in own), sum(bool(o.false) for o in own), sum(bool(o.crash) for o in own))
-        print("| " + " | ".join([kind or "all", *(f"{n:,}" for n in numbers), f"{sum(o.seconds for o in own):.0f}"]) + " |")
+        print(
+            "| "
+            + " | ".join([kind or "all", *(f"{n:,}" for n in numbers), f"{sum(o.seconds for o in own):.0f}"])
+            + " |"
+        )
     if path:
         path.write_text(json.dumps([asdict(one) for one in done if one.false or one.crash], indent=1))
     return 1 if any(one.false for one in done) else 0

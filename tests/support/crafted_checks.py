@@ -46,7 +46,7 @@ def bounds(one: Crafted, rng: np.random.Generator) -> Said:
     if not error:
         return False, []
     claim = Claim(one.target, float(np.clip(error * 10 ** rng.uniform(-4, 0), 1e-290, 1e290)))
-    for method in ("analytic", "bisect") if rng.random() < 0.3 else ("analytic",):
+    for method in ("analytic", "bisect") if rng.random() < (0.6 if one.model.W_1.any() else 0.2) else ("analytic",):
         proof = prove_by(method, one.model, claim, 0.0, Budget(SECONDS / 4, 2_000))
         found.append(claimed(one, math.inf if proof is None else proof.bound, method))
     return together(found)
@@ -144,7 +144,14 @@ def approximation(one: Crafted, bound: float | None = None) -> ol.Approximation:
 
     c = ol.certify(one.model, one.target, 1.0 if bound is None else bound, seconds=0.05, boxes=1)
     if bound is not None:
-        fields = {"bound": bound, "tolerance": bound, "lower": 0.0, "lower_point": None, "observed": 0.0, "witness": None}
+        fields = {
+            "bound": bound,
+            "tolerance": bound,
+            "lower": 0.0,
+            "lower_point": None,
+            "observed": 0.0,
+            "witness": None,
+        }
         c = replace(c, method="bisect", **fields)
     facts = Facts(**FACTS, heads=(("gate", one.model.config.heads),), places=tuple(range(one.model.config.places)))
     return ol.Approximation.of(one.model, one.target, c, facts)
@@ -190,7 +197,7 @@ def number(value: float) -> str:
 def checked(one: Crafted, rng: np.random.Generator) -> Said:
     """The checker does not say VALID to a claim below an error that is proved."""
     error, x = one.error()
-    if not 0 < error:
+    if not error > 0:
         return False, []
     bound = float(min(error * (0.9 if rng.random() < 0.6 else 10 ** -rng.uniform(0, 6)), 1e280))
     if not 0 < bound < error:

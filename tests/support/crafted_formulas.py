@@ -34,7 +34,9 @@ def formula(rng: np.random.Generator) -> tuple[str, list[tuple[float, float]]]:
     for _ in range(2 if huge else int(rng.integers(0, 4))):
         k = -int(rng.choice([0, 1, 20, 100, 170, 290])) if rng.random() < 0.8 else int(rng.integers(0, 200))
         k = -int(rng.integers(120, 240)) if huge else k
-        text = f"{10.0**k!r}*({text})" + (f" + {10.0 ** int(rng.integers(-300, -20))!r}*x1" if rng.random() < 0.2 else "")
+        text = f"{10.0**k!r}*({text})" + (
+            f" + {10.0 ** int(rng.integers(-300, -20))!r}*x1" if rng.random() < 0.2 else ""
+        )
     missing = [f"0*x{i + 1}" for i in range(D) if f"x{i + 1}" not in text]
     return " + ".join([text, *missing]), [(centre - size, centre + size)] * D
 
@@ -69,7 +71,9 @@ def attack(seed: int, seconds: float = 0.5) -> tuple[bool, list[str]]:
     if len(domain) == 1:
         least = root_mean_square(f, domain[0])
     if n.lower > n.upper or arb(n.upper) < least or n.lower > s.upper:
-        false.append(f"norm of {text} on {domain}: [{n.lower!r}, {n.upper!r}], but at least {least}, at most {s.upper!r}")
+        false.append(
+            f"norm of {text} on {domain}: [{n.lower!r}, {n.upper!r}], but at least {least}, at most {s.upper!r}"
+        )
     return said, false
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import crafted_folders
 import crafted_formulas
 from crafted_checks import CHECKS
 from crafting import crafted
@@ -17,10 +18,19 @@ from onelayer.common.errors import OneLayerError
 from onelayer.common.machine import one_thread
 
 SHARES = {
-    "bounds": 0.5, "prove": 0.07, "slopes": 0.08, "checker": 0.08, "supremum": 0.03, "certify": 0.03, "norm": 0.01, "circuit": 0.01,
-    "fast": 0.06, "overflow": 0.01, "formulas": 0.06,
+    "bounds": 0.61, "prove": 0.02, "slopes": 0.07, "checker": 0.07, "supremum": 0.02, "certify": 0.02, "norm": 0.01,
+    "circuit": 0.005, "fast": 0.05, "overflow": 0.01, "formulas": 0.03, "scaled": 0.06, "exports": 0.005,
 }  # fmt: skip
 KINDS = tuple(SHARES)
+AFFINITY = {  # motifs that such attacks see most in
+    "checker": ("x lane", "hat"), "slopes": ("tiny scores", "masked"), "prove": ("masked", "tiny scores"), "fast": ("sigmoid",),
+    "supremum": ("hat", "masked"),
+}  # fmt: skip
+WITHOUT = {  # a crafted layer
+    "formulas": crafted_formulas.attack,
+    "scaled": crafted_folders.attack_scaled,
+    "exports": crafted_folders.attack_exports,
+}
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,15 @@ def attack(seed: int, kind: str = "", motif: str = "") -> Attack:
     said, false, crash = False, list[str](), ""
     try:
         with one_thread(), np.errstate(all="ignore"):
-            if kind == "formulas":
-                said, false = crafted_formulas.attack(seed)
+            if kind in WITHOUT:
+                said, false = WITHOUT[kind](seed)
             else:
-                one = crafted(seed, motif)
+                rng = np.random.default_rng([seed, 2])
+                near = AFFINITY.get(kind, ()) if rng.random() < 0.7 else ()
+                one = crafted(seed, motif or (str(rng.choice(near)) if near else ""))
                 about = str(one)
                 if not one.heavy or kind == "bounds":
-                    said, false = CHECKS[kind](one, np.random.default_rng([seed, 2]))
+                    said, false = CHECKS[kind](one, rng)
     except OneLayerError:
         pass
     except Exception:

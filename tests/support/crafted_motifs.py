@@ -38,7 +38,8 @@ def copied_x(s: Sketch, i: int) -> int:
 
 def parts_of(s: Sketch, total: float) -> list[float]:
     """Numbers that meet again: they add up to `total`, up to roundings of the largest."""
-    C = s.power(10, 40 if s.single else 90) * (1.0 if s.chance(0.5) else float(s.rng.uniform(1, 2)))
+    C = s.power(10, 23 if s.single else 52) if s.chance(0.5) else s.power(20, 40 if s.single else 100)
+    C = C if s.chance(0.7) else C * float(s.rng.uniform(1, 2))
     u = s.u
     hair = [C * u * float(s.pick(0.25, 0.5, 0.75, 1.25, 1.5, s.rng.uniform(0.1, 4))) for _ in range(2)]
     kinds = [
@@ -55,14 +56,39 @@ def parts_of(s: Sketch, total: float) -> list[float]:
 
 
 def near_parts(s: Sketch, copies: int) -> list[float]:
-    """A number and its negative, but for some units in the last place, one of each for each copy of a head."""
-    C = s.power(-2, 6) * (1 + int(s.rng.integers(1, 4096)) * 2 * s.u)
-    return [C, -C * (1 + 2 * s.u * int(s.rng.integers(-8, 9)))]
+    """A number and its negative, but for some units in the last place, for many copies of a head."""
+    C, tie, off = (
+        s.power(-2, 6),
+        copies // 4,
+        int(s.rng.integers(1, 4)),
+    )  # running sums lose nearly half a unit each time
+    first, second = (tie - off, tie + off) if s.chance(0.6) else (int(v) for v in s.rng.integers(1, 4096, size=2))
+    return [C * (1 + 2 * s.u * first), -C * (1 + 2 * s.u * second)]
+
+
+def drift(s: Sketch) -> None:
+    """Many heads add what is nearly half a unit in the last place to a constant that another head, or the embedding, put there."""
+    i, t, k, n = int(s.rng.integers(s.D)), s.token(), s.pick(1.0, s.power(-3, 2)), s.pick(63, 127, 255)
+    C, c, taken = s.power(-3, 3), s.coordinate(), s.token()
+    if s.residual and s.chance(0.3):
+        s["b_E", c] = C
+    else:
+        s.value(s.head({taken}), s.marks[taken], C, c)
+    h = s.head({0, t}, n)
+    s["W_K", h, s.x[i], 0] = k
+    size = C * s.u * s.pick(1.0, 2.0, 4.0) * float(s.rng.uniform(0.85, 1.15))
+    s.value(h, s.one, size, c)
+    factor = s.leave(c, s.pick("direct", "direct", "pair") if s.residual else "pair")
+    s.add(n * size * factor, f"sigmoid({k!r}*{x_text(s, i)})")
+    if s.chance(0.7):
+        s["b_R", 0] = s["b_R", 0] - C * factor
+    else:
+        s.constant += C * factor
 
 
 def constants(s: Sketch) -> None:
     """Constants go their several ways and meet again: embedding, heads, units, biases; one coordinate or many."""
-    copies = s.pick(1, 1, 2, 8, 64, 256)
+    copies = s.pick(1, 1, 1, 64, 256, 256)
     parts = near_parts(s, copies) if copies > 8 or s.chance(0.3) else parts_of(s, s.pick(0.0, 1.0, s.power(-6, 3)))
     if len(parts) == 2 and copies > 1 and s.chance(0.7):
         return averaged(s, parts, copies)
@@ -219,13 +245,14 @@ def hat(s: Sketch) -> None:
     i, n = int(s.rng.integers(s.D)), int(s.rng.integers(8, 14 if s.single else 26))
     w, at = 2.0**-n, int(s.rng.integers(-120, 120)) / 256
     to, height = s.coordinate() if s.residual else s.out, s.pick(1.0, s.power(-20, 40))
+    steep = s.pick(1.0, s.power(0, 0.98 * s.top), s.power(0.8 * s.top, 0.98 * s.top))
     source = s.x[i]
     if not s.residual:
         source = s.coordinate()
         s.value(s.head({0}), s.x[i], 1.0, source)
     for k, weight in enumerate((1.0, -2.0, 1.0)):
-        j = s.unit(-(at + k * w))
-        s["W_1", source, j], s["W_2", j, to] = 1.0, weight * height
+        j = s.unit(-(at + k * w) * steep)
+        s["W_1", source, j], s["W_2", j, to] = steep, weight * height / steep
     s["W_R", to, 0] = 1.0
     for d in (0.0, w, 2 * w):
         s.probes.append([(at + d) / s.edge if d_ == i else 0.0 for d_ in range(s.D)])
@@ -241,7 +268,9 @@ def tiny_scores(s: Sketch) -> None:
     s.tokens_hold(one, held, 1.0)
     s.tokens_hold(two, held, -1.0)
     s.value(h, held, V, c)
-    s.add(V * 2.0**-m / 2 * s.leave(c, "direct" if s.residual else "pair"), x_text(s, i))
+    factor = s.leave(c, "direct" if s.residual else "pair")
+    if s.chance(0.4):  # else a reading that loses the score is right
+        s.add(V * 2.0**-m / 2 * factor, x_text(s, i))
 
 
 def both_ways(s: Sketch) -> None:
@@ -264,6 +293,6 @@ def both_ways(s: Sketch) -> None:
 
 MOTIFS = {
     "x lane": x_lane, "constants": constants, "sigmoid": sigmoid, "value sum": value_sum, "masked": masked, "crowd": crowd,
-    "hat": hat, "tiny scores": tiny_scores, "both ways": both_ways,
+    "hat": hat, "tiny scores": tiny_scores, "both ways": both_ways, "drift": drift,
 }  # fmt: skip
-WEIGHTS = (0.5, 5, 5, 2.5, 4, 0.7, 2.5, 2, 1.5)
+WEIGHTS = (0.8, 5, 5, 2.5, 2.5, 0.4, 2, 1.5, 2.5, 1.2)

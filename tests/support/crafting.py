@@ -85,7 +85,9 @@ class Crafted:
             if not np.isfinite(T[at]):
                 return np.inf, tuple(self.points[at].tolist())
             worst, where = self._worse(arb(float(T[at])), at, worst, where)
-        for at in range(0 if self.heavy else min(len(self.points), 3 if self.model.config.heads > 16 else self.special + 3)):
+        for at in range(
+            0 if self.heavy else min(len(self.points), 3 if self.model.config.heads > 16 else self.special + 3)
+        ):
             worst, where = self._worse(self.real(self.points[at].tolist()), at, worst, where)
         return worst, where
 
@@ -156,6 +158,9 @@ def crafted(seed: int, only: str = "") -> Crafted:
     shape, arrays = s.arrays(amplitude)
     shift = 0.0 if rng.random() < 0.6 else float(s.pick(0.5, 1.0, -2.0)) * edge * 2
     arrays["shift"], arrays["scale"] = np.full((1, D), shift), np.full((1, D), 1.0)
+    if rng.random() < (0.6 if "tiny scores" in names else 0.1):  # x̂ is huge, or tiny, and W_E undoes it
+        k = int(rng.uniform(-0.2, 0.6) * s.top)
+        arrays["scale"], arrays["W_E"] = np.ldexp(arrays["scale"], k), np.ldexp(arrays["W_E"], -k)
     changes = list[str]()
     options = {"tokens": 1, "features_in": D, "features_out": 1, "code": "none", "residual": s.residual}
     if rng.random() < 0.1 and not composed:
@@ -172,7 +177,7 @@ def crafted(seed: int, only: str = "") -> Crafted:
     domain = [(shift - edge, shift + edge)] * D
     points = points_of(rng, s, shift, edge, single)
     terms = list(s.terms)
-    if terms and rng.random() < 0.3:
+    if terms and not composed and rng.random() < 0.3:
         dropped = int(rng.integers(len(terms)))
         changes.append(f"target without {terms.pop(dropped)[:40]}")
     constant = float(s.constant) if rng.random() < 0.9 else 0.0
@@ -181,10 +186,16 @@ def crafted(seed: int, only: str = "") -> Crafted:
     text = re.sub(r"z(\d)", rf"(x\1-({shift!r}))", text)
     one = Crafted(seed, tuple(names), model, ol.Target(full(text, D), domain), points, tuple(changes))
     one.known["special"] = min(len(s.probes) + 3, 10)
-    if rng.random() < 0.8 and shape["heads"] * (shape["memory_tokens"] + 1) < 2500:
+    if (
+        rng.random() < 0.8
+        and not {"composed", "hat"} & {*names}
+        and shape["heads"] * (shape["memory_tokens"] + 1) < 2500
+    ):
         text = lifted(one, text, [shift] * D)
         one = replace(one, target=ol.Target(full(text, D), domain))
-    return one if rng.random() < 0.5 else tailed(one, rng, text, shift, edge, D)
+    return (
+        one if composed or rng.random() < (0.1 if "hat" in names else 0.5) else tailed(one, rng, text, shift, edge, D)
+    )
 
 
 def lifted(one: Crafted, text: str, centre: list[float]) -> str:
@@ -209,7 +220,9 @@ def tailed(one: Crafted, rng: np.random.Generator, text: str, shift: float, edge
     size = max(error * 2.0 ** -float(rng.uniform(2, 45)), 1e-290)
     z = f"((x1-({shift!r}))/{edge!r})"
     bent = bool(one.model.W_1.any()) and rng.random() < 0.7
-    tail = str(rng.choice(["{t}*abs({z}-0.25)", "{t}*abs({z}-0.25) + {t}*sin({z})"] if bent else ["{t}*{z}", "{t}*sin({z})"]))
+    tail = str(
+        rng.choice(["{t}*abs({z}-0.25)", "{t}*abs({z}-0.25) + {t}*sin({z})"] if bent else ["{t}*{z}", "{t}*sin({z})"])
+    )
     target = ol.Target(full(f"{text} + {tail.format(t=repr(float(f'{size:.2g}')), z=z)}", D), one_sides(one))
     return replace(one, target=target, known={"special": one.special})
 
@@ -219,27 +232,23 @@ def one_sides(one: Crafted) -> list[tuple[float, float]]:
 
 
 def outer(s: Sketch) -> None:
-    """abs or relu of a sum of sigmoids that a lane of the stream holds, and constants that come to it."""
-    t, u = s.token(), s.token()
-    lane, n = s.out, int(s.rng.integers(1, 4))
+    """|a − b| or max(a − b, 0) of a sum a of sigmoids that a lane of the stream holds; constants may come to it, too."""
+    t, u, lane, n = s.token(), s.token(), s.out, int(s.rng.integers(1, 4))
     inner = list[str]()
     for _ in range(n):
-        i, k = int(s.rng.integers(s.D)), float(s.pick(1.0, 2.0, 8.0))
-        h = s.head({0, t})
+        i, k, h = int(s.rng.integers(s.D)), float(s.pick(1.0, 1.0, 2.0)), s.head({0, t})
         s["W_K", h, s.x[i], 0] = k
         s.value(h, s.one, 1.0, lane)
         inner.append(f"sigmoid({k!r}*z{i + 1})")
     for _ in range(s.pick(0, 1, 1, 2)):
         s.value(s.head({u}), s.marks[u], s.pick(1.0, s.power(-8, -1)), lane)
-    b = -float(s.pick(0.5, 1.0, n / 2))
-    for sign, weight in ((1.0, s.pick(1.0, 2.0)), (-1.0, s.pick(1.0, -1.0))):
-        j = s.unit(sign * b)
-        s["W_1", lane, j], s["W_2", j, s.out] = 1.0, weight
-        if sign < 0:
-            s["W_1", lane, j], s["b_1", j] = 1.0, b + s.power(-6, -2)
-    first, second = s["W_2", 0, s.out], s["W_2", 1, s.out]
-    total = " + ".join(inner)
-    s.terms.append(f"({first!r})*max({total} + ({b!r}), 0) + ({second!r})*max({total} + ({s['b_1', 1]!r}), 0)")
+    b, weight, bent = float(s.pick(0.5, 1.0, n / 2)), s.pick(1.0, 2.0), s.chance(0.6)
+    for offset, factor in ((-b, 2 * weight), (1.0, -weight)) if bent else ((-b, weight),):
+        j = s.unit(offset)
+        s["W_1", lane, j], s["W_2", j, s.out] = 1.0, factor
+    s["b_R", 0] = weight * (1 + b) if bent else 0.0
+    total = f"{' + '.join(inner)} - {b!r}"
+    s.terms.append(f"{weight!r}*abs({total})" if bent else f"{weight!r}*max({total}, 0)")
 
 
 def other(rng: np.random.Generator, options: dict, arrays: dict, heads: int) -> list[str]:
