@@ -134,7 +134,8 @@ def slopes(one: Crafted, rng: np.random.Generator) -> Said:
     c = ol.certify(one.model, one.target, 1e250, slope_tolerance=t, seconds=SECONDS, boxes=5_000)
     if c.slope is None or not math.isfinite(c.slope.bound):
         return False, []
-    false = [f"slopes of T − f at most {c.slope.bound!r}, but {s} at {x}" for s, x in secants(one, i, True) if abs(s) > arb(c.slope.bound)]  # fmt: skip
+    steeper = [(s, x) for s, x in secants(one, i, True) if abs(s) > arb(c.slope.bound)]
+    false = [f"slopes of T − f at most {c.slope.bound!r}, but {s} at {x}" for s, x in steeper]
     return True, false[:1]
 
 

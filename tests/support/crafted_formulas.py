@@ -4,6 +4,7 @@ The truth needs no other reading of the formula: a factor 2^k in front is a fact
 below the supremum, and balls of f on small boxes are below the root mean square.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -14,9 +15,9 @@ from onelayer.common.errors import InputError
 from onelayer.formula import enclose, interval
 
 SHAPES = (
-    "abs({x})", "max({x}, {y})", "abs({x})*(1 + 1e-9*sin({x}))", "{x}", "1", "1 + {x}", "sin({x})", "abs({x} - 0.3*{y})", "min({x}, {y}) - {x}",
-    "abs(abs({x}) - 0.25)", "max({x}, 0) - max(-{x}, 0)", "sqrt(abs({x}))", "exp({x})*abs({y})", "{x}**2", "where({x} > 0, {x}, 0)",
-    "abs({x}) + abs({y})", "max(0, 1 - abs(1e6*({x} - 0.1)))",
+    "abs({x})", "max({x}, {y})", "abs({x})*(1 + 1e-9*sin({x}))", "{x}", "1", "1 + {x}", "sin({x})", "abs({x} - 0.3*{y})",
+    "min({x}, {y}) - {x}", "abs(abs({x}) - 0.25)", "max({x}, 0) - max(-{x}, 0)", "sqrt(abs({x}))", "exp({x})*abs({y})",
+    "{x}**2", "where({x} > 0, {x}, 0)", "abs({x}) + abs({y})", "max(0, 1 - abs(1e6*({x} - 0.1)))",
 )  # fmt: skip
 CELLS = 16
 
@@ -63,7 +64,8 @@ def attack(seed: int, seconds: float = 0.5) -> tuple[bool, list[str]]:
     false, said = list[str](), False
     s = ol.supremum(text, other, domain=domain, seconds=seconds, boxes=5_000)
     said |= math.isfinite(s.upper)
-    false += [f"supremum of {text} on {domain}: [{s.lower!r}, {s.upper!r}], but {worst}"] if arb(s.upper) < worst or s.lower > s.upper else []  # fmt: skip
+    if arb(s.upper) < worst or s.lower > s.upper:
+        false.append(f"supremum of {text} on {domain}: [{s.lower!r}, {s.upper!r}], but {worst}")
     if arb(s.lower) > worst and s.point is not None and abs(at(f, list(s.point))).upper() < arb(s.lower):
         false.append(f"supremum of {text} on {domain}: lower end {s.lower!r} at {s.point}")
     n = ol.norm(text, other, domain=domain, seconds=seconds, boxes=5_000)
@@ -82,7 +84,7 @@ def root_mean_square(f: ol.Target, side: tuple[float, float]) -> arb:
     total, (a, b) = arb(0), side
     with ctx.workprec(400):
         ends = [arb(a) + (arb(b) - arb(a)) * i / CELLS for i in range(CELLS + 1)]
-        for low, high in zip(ends, ends[1:], strict=False):
+        for low, high in itertools.pairwise(ends):
             middle, radius = (low + high) / 2, (high - low) / 2
             found = enclose_on(f, middle, radius)
             total += found * found / CELLS

@@ -67,7 +67,7 @@ def near_parts(s: Sketch, copies: int) -> list[float]:
 
 
 def drift(s: Sketch) -> None:
-    """Many heads add what is nearly half a unit in the last place to a constant that another head, or the embedding, put there."""
+    """Many heads add what is nearly half a unit in the last place to a constant that was there before."""
     i, t, k, n = int(s.rng.integers(s.D)), s.token(), s.pick(1.0, s.power(-3, 2)), s.pick(63, 127, 255)
     C, c, taken = s.power(-3, 3), s.coordinate(), s.token()
     if s.residual and s.chance(0.3):
@@ -260,7 +260,7 @@ def hat(s: Sketch) -> None:
 
 def tiny_scores(s: Sketch) -> None:
     """Huge values with both signs, told apart by a score that is tiny."""
-    i, m = int(s.rng.integers(s.D)), int(s.rng.uniform(20, 120 if s.single else 950))
+    i, m = int(s.rng.integers(s.D)), int(s.rng.uniform(s.pick(0.02, 0.6), 0.93) * s.top)
     one, two = s.token(), s.token()
     h, c, V = s.head({one, two}), s.coordinate(), 2.0 ** (m - int(s.rng.integers(0, 6)))
     s.score(h, one, [2.0**-m if j == i else 0.0 for j in range(s.D)], 0.0)

@@ -52,7 +52,7 @@ class Sketch:
 
     def power(self, low: float, high: float) -> float:
         """A power of two between 2^low and 2^high."""
-        return 2.0 ** int(round(self.rng.uniform(low, high)))
+        return 2.0 ** round(float(self.rng.uniform(low, high)))
 
     @property
     def u(self) -> float:

@@ -159,7 +159,7 @@ def crafted(seed: int, only: str = "") -> Crafted:
     shift = 0.0 if rng.random() < 0.6 else float(s.pick(0.5, 1.0, -2.0)) * edge * 2
     arrays["shift"], arrays["scale"] = np.full((1, D), shift), np.full((1, D), 1.0)
     if rng.random() < (0.6 if "tiny scores" in names else 0.1):  # x̂ is huge, or tiny, and W_E undoes it
-        k = int(rng.uniform(-0.2, 0.6) * s.top)
+        k = int(rng.uniform(-0.2, 0.49) * s.top)
         arrays["scale"], arrays["W_E"] = np.ldexp(arrays["scale"], k), np.ldexp(arrays["W_E"], -k)
     changes = list[str]()
     options = {"tokens": 1, "features_in": D, "features_out": 1, "code": "none", "residual": s.residual}
