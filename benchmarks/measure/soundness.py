@@ -79,7 +79,7 @@ def main() -> int:
     if args.cases == "programs":
         return attack_programs(args.device, args.minutes, args.seed, args.json)
     if args.cases == "crafted":
-        return attack_crafted(args.minutes, args.seed, args.json)
+        return attack_crafted(args.minutes, args.seed, args.seconds, args.json)
     if args.cases == "statements":
         return attack_statements(args.minutes, args.seed, args.json)
     if args.cases in propositions.KINDS:
@@ -163,7 +163,7 @@ def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
     return 1 if false else 0
 
 
-def attack_crafted(minutes: float, seed: int, path: Path | None) -> int:
+def attack_crafted(minutes: float, seed: int, patience: float, path: Path | None) -> int:
     """One attack after the other; prints each that found something, and per kind how many there were."""
     started, done = time.perf_counter(), list[crafted_hunt.Attack]()
     print(
@@ -173,7 +173,7 @@ def attack_crafted(minutes: float, seed: int, path: Path | None) -> int:
     for number in itertools.count(1_000_000 * seed):
         if (passed := time.perf_counter() - started) >= 60 * minutes:
             break
-        one = crafted_hunt.attack(number)
+        one = crafted_hunt.attack(number, patience=patience)
         done.append(one)
         if one.false or one.crash:
             what = "VIOLATION" if one.false else "CRASH"

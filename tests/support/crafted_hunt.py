@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import crafted_checks
 import crafted_folders
 import crafted_formulas
-from crafted_checks import CHECKS
 from crafting import crafted
 from onelayer.common.errors import OneLayerError
 from onelayer.common.machine import one_thread
@@ -51,8 +51,12 @@ def kind_of(seed: int) -> str:
     return str(np.random.default_rng([seed, 1]).choice(KINDS, p=shares / shares.sum()))
 
 
-def attack(seed: int, kind: str = "", motif: str = "") -> Attack:
-    """The attack of a seed, of its own kind and motifs unless these are given."""
+def attack(seed: int, kind: str = "", motif: str = "", patience: float = 1.0) -> Attack:
+    """The attack of a seed, of its own kind and motifs unless these are given.
+
+    With more `patience` proofs have more time, and bounds only become smaller: what was false once is found again.
+    """
+    crafted_checks.SECONDS = 0.6 * patience
     kind, started, about = kind or kind_of(seed), time.perf_counter(), ""
     said, false, crash = False, list[str](), ""
     try:
@@ -65,7 +69,7 @@ def attack(seed: int, kind: str = "", motif: str = "") -> Attack:
                 one = crafted(seed, motif or (str(rng.choice(near)) if near else ""))
                 about = str(one)
                 if not one.heavy or kind == "bounds":
-                    said, false = CHECKS[kind](one, rng)
+                    said, false = crafted_checks.CHECKS[kind](one, rng)
     except OneLayerError:
         pass
     except Exception:
