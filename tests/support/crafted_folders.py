@@ -27,6 +27,7 @@ BUILT = {
     "clip": lambda: ol.gallery.clip(2, -0.5, 0.5),
 }  # fmt: skip
 ANY_LENGTH = ("histogram",)
+TRIES = 60
 
 
 @functools.cache
@@ -64,13 +65,15 @@ def inputs(name: str, rng: np.random.Generator) -> list:
 def attack_scaled(seed: int) -> tuple[bool, list[str]]:
     """The checker does not say VALID where answers moved by more than twice the bound."""
     rng = np.random.default_rng(seed)
-    name = str(rng.choice(list(BUILT)))
-    new, done = scaled(name, rng)
-    moved = 0.0
-    for x in inputs(name, rng):
-        with np.errstate(all="ignore"):
-            gap = np.abs(np.asarray(new(x), dtype=np.float64) - np.asarray(built(name)(x), dtype=np.float64))
-        moved = max(moved, float(np.nan_to_num(gap, nan=math.inf).max(initial=0.0)))
+    name, moved = str(rng.choice(["histogram", "count", *BUILT])), 0.0
+    for _ in range(TRIES):  # most leave the answers as they are
+        new, done = scaled(name, rng)
+        for x in inputs(name, rng):
+            with np.errstate(all="ignore"):
+                gap = np.abs(np.asarray(new(x), dtype=np.float64) - np.asarray(built(name)(x), dtype=np.float64))
+            moved = max(moved, float(np.nan_to_num(gap, nan=math.inf).max(initial=0.0)))
+        if moved > 2 * new.certificate.bound * (1 + 1e-9):
+            break
     bound = new.certificate.bound
     if not moved > 2 * bound * (1 + 1e-9):
         return False, []
