@@ -18,8 +18,8 @@ from onelayer.common.errors import OneLayerError
 from onelayer.common.machine import one_thread
 
 SHARES = {
-    "bounds": 0.61, "prove": 0.02, "slopes": 0.07, "checker": 0.07, "supremum": 0.02, "certify": 0.02, "norm": 0.01,
-    "circuit": 0.005, "fast": 0.05, "overflow": 0.01, "formulas": 0.03, "scaled": 0.06, "exports": 0.005,
+    "bounds": 0.6, "prove": 0.02, "slopes": 0.1, "checker": 0.07, "supremum": 0.02, "certify": 0.02, "norm": 0.01,
+    "circuit": 0.005, "fast": 0.05, "overflow": 0.01, "formulas": 0.03, "scaled": 0.03, "exports": 0.005,
 }  # fmt: skip
 KINDS = tuple(SHARES)
 AFFINITY = {  # motifs that such attacks see most in
