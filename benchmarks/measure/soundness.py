@@ -12,7 +12,8 @@ evaluated by every program that has a bound: torch's kernels, ONNX Runtime, and 
 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts bounds on the slopes of T − f instead, with
 secants. `--cases ranges` holds proved ranges of values, slopes and second derivatives against divided differences in balls,
 `--cases properties` properties that such a difference contradicts, `--cases suprema` both ends of sup |T − f| against errors that
-other code finds.
+other code finds. `--cases crafted` takes weights and formulas with structure (`tests/support/crafting.py`): numbers that cancel,
+vanish, are masked or silent by a hair; every kind of statement about them is attacked, and `PYTHONPATH` chooses whose.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +33,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 import compositions
+import crafted_hunt
 import hunting
+import onelayer
 import propositions
 import slope_hunting
 import statements
-from backends import measured
 
 CASES = {
     "layers": hunting.case,
@@ -58,10 +61,10 @@ def main() -> int:
     parser.add_argument("--slopes", action="store_true", help="hunt bounds on slopes, whatever the engine")
     parser.add_argument(
         "--cases",
-        choices=[*sorted(CASES), *propositions.KINDS, "programs", "statements"],
+        choices=[*sorted(CASES), *propositions.KINDS, "crafted", "programs", "statements"],
         default="layers",
         help="constructed layers, one head alone, special functions, composed layers, networks, layers and networks with fused "
-        "attention, ranges, properties, suprema, other programs, or what is said around bounds",
+        "attention, ranges, properties, suprema, crafted layers and formulas, other programs, or what is said around bounds",
     )
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of the programs")
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
@@ -75,6 +78,8 @@ def main() -> int:
     args = parser.parse_args()
     if args.cases == "programs":
         return attack_programs(args.device, args.minutes, args.seed, args.json)
+    if args.cases == "crafted":
+        return attack_crafted(args.minutes, args.seed, args.seconds, args.json)
     if args.cases == "statements":
         return attack_statements(args.minutes, args.seed, args.json)
     if args.cases in propositions.KINDS:
@@ -117,6 +122,8 @@ def main() -> int:
 
 def attack_programs(device: str, minutes: float, seed: int, path: Path | None) -> int:
     """Every program of the device in turn, with new layers in each round; prints what each evaluated."""
+    from backends import measured  # not above: hunts run against older versions of the package, too
+
     deadline, rounds = time.perf_counter() + 60 * minutes, list[dict]()
     for number in itertools.count(1_000_000 * seed, 1000):
         rounds.append(measured(device, SCORES_A_ROUND, number, ""))
@@ -154,6 +161,38 @@ def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
     if path:
         path.write_text(json.dumps({"counts": counts, "violations": false}, indent=1))
     return 1 if false else 0
+
+
+def attack_crafted(minutes: float, seed: int, patience: float, path: Path | None) -> int:
+    """One attack after the other; prints each that found something, and per kind how many there were."""
+    started, done = time.perf_counter(), list[crafted_hunt.Attack]()
+    print(
+        f"crafted, {minutes:g} minutes, seeds from {1_000_000 * seed:,} on, {Path(onelayer.__file__).parent}",
+        flush=True,
+    )
+    for number in itertools.count(1_000_000 * seed):
+        if (passed := time.perf_counter() - started) >= 60 * minutes:
+            break
+        one = crafted_hunt.attack(number, patience=patience)
+        done.append(one)
+        if one.false or one.crash:
+            what = "VIOLATION" if one.false else "CRASH"
+            lines = one.false or (" / ".join(one.crash.strip().splitlines()[-3:]),)
+            print(
+                f"{what} seed {number}, {one.kind}, after {passed:.0f} s: {one.about}", *lines, sep="\n    ", flush=True
+            )
+    print("| kind | attacks | with a bound or verdict | violations | crashes | seconds |\n|---|---|---|---|---|---|")
+    for kind in (*crafted_hunt.KINDS, ""):
+        own = [one for one in done if kind in ("", one.kind)]
+        numbers = (len(own), sum(o.said for o in own), sum(bool(o.false) for o in own), sum(bool(o.crash) for o in own))
+        print(
+            "| "
+            + " | ".join([kind or "all", *(f"{n:,}" for n in numbers), f"{sum(o.seconds for o in own):.0f}"])
+            + " |"
+        )
+    if path:
+        path.write_text(json.dumps([asdict(one) for one in done if one.false or one.crash], indent=1))
+    return 1 if any(one.false for one in done) else 0
 
 
 def attack_propositions(kind: str, minutes: float, seed: int, seconds: float, path: Path | None) -> int:

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+import crafted_hunt
 import hunting
 import onelayer as ol
 import statements
 from checking import checker
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
+from onelayer.proof import decision
 
 SEEDS = range(5_000_000, 5_000_240)
 HUNTS = [
@@ -92,3 +94,31 @@ def test_the_attacks_would_find_a_false_statement(tmp_path, monkeypatch):
     monkeypatch.setattr(statements, "check", lambda folder, seconds: checker.Verdict("VALID", ""))
     for kind in ("margins", "float32_points", "relative_claims", "printed_numbers"):
         assert any(statements.attack(kind, seed, tmp_path / f"{kind}{seed}") for seed in range(3)), kind
+
+
+def test_nothing_is_false_about_crafted_layers():
+    found = [crafted_hunt.attack(seed, "bounds") for seed in range(20)]
+    found += [
+        crafted_hunt.attack(seed, kind) for seed in range(2) for kind in ("slopes", "supremum", "formulas", "overflow")
+    ]
+    assert not [line for one in found for line in one.false]
+    assert sum(one.said for one in found) > len(found) / 5  # the hunt is not empty
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [range(100, 200), range(200, 300)])
+def test_nothing_is_false_about_more_of_them(seeds):
+    assert not [line for seed in seeds for line in crafted_hunt.attack(seed).false]
+
+
+def test_the_crafted_hunt_would_find_a_bound_that_is_too_low(monkeypatch):
+    """An engine that claims a thousandth of what it proved; the same seed is the same attack again."""
+    honest = decision.prove_by
+
+    def bold(*arguments):
+        proof = honest(*arguments)
+        return proof and replace(proof, bound=proof.bound / 1000)
+
+    monkeypatch.setattr(decision, "prove_by", bold)
+    false = next(one for one in (crafted_hunt.attack(seed, "bounds") for seed in range(60)) if one.false)
+    assert crafted_hunt.attack(false.seed, "bounds").about == false.about
