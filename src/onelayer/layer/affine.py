@@ -135,22 +135,21 @@ class Sums:
         exact, rough, low = (exact & False, far, there) if self.coarse else (exact, rough, low)
         rounded = _through(np.where(known[..., None], 0.0, size), rough)
         rounded[..., 0] += np.where(known[..., None] & ~exact, products, 0.0).sum(axis=-2)
-        alone = _through((x.mid != 0) & ~power_of_two(x.mid), (W != 0) & ~power)  # products that float64 may round
+        sizes = np.abs(x.mid)
+        straight = {"rad": x.rad, "off": x.off, "moved": x.moved, "passed": x.own[..., None] * sizes}
+        straight |= {"total": size, "sizes": sizes}
+        counts = np.stack([x.own, live, live & ~known], axis=-1)
+        own, terms, unknown = np.moveaxis(_through(counts, there), -1, 0)
         self._add(
             mid=_through(x.mid, W),
-            rad=_through(x.rad, far),
-            off=_through(x.off, far),
-            moved=_through(x.moved, far),
-            passed=_through(x.own[..., None] * np.abs(x.mid), far),
-            own=_summed(x.own, there),
-            total=_through(size, far),
+            **_beside(straight, far),
+            own=own,
             rounded=rounded,
-            terms=_summed(live, there),
-            unknown=_summed(live & ~known, there),
+            terms=terms,
+            unknown=unknown,
             underflows=_summed(live & ~known, low) + (known[..., None] & ~exact & (bits < np.inf)).sum(axis=-2),
             counted=_through(x.mid != 0, there),
-            inexact=alone,
-            sizes=_through(np.abs(x.mid), far),
+            inexact=_through((x.mid != 0) & ~power_of_two(x.mid), (W != 0) & ~power),  # products that float64 may round
         )
         self._finest = np.minimum(self._finest, bits.min(axis=-2, initial=np.inf))
         return self
@@ -240,7 +239,16 @@ def plus(x: AffineNumbers, y: AffineNumbers, arithmetic: Arithmetic) -> AffineNu
 
 def _through(t: np.ndarray, M: np.ndarray) -> np.ndarray:
     """[..., i, symbol] and [..., i, j] → [..., j, symbol]."""
-    return np.asarray(np.swapaxes(np.swapaxes(t, -1, -2).astype(np.float64) @ M.astype(np.float64), -1, -2))
+    t, M = t.astype(np.float64, copy=False), M.astype(np.float64, copy=False)
+    return np.asarray(np.swapaxes(M, -1, -2) @ t)
+
+
+def _beside(parts: dict[str, np.ndarray], M: np.ndarray) -> dict[str, np.ndarray]:
+    """`_through` for several at once."""
+    ends = np.cumsum([t.shape[-1] for t in parts.values()])[:-1]
+    return dict(
+        zip(parts, np.split(_through(np.concatenate(list(parts.values()), axis=-1), M), ends, axis=-1), strict=True)
+    )
 
 
 def _summed(t: np.ndarray, M: np.ndarray) -> np.ndarray:

@@ -213,7 +213,8 @@ class FormProgram:
             start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
             total = total + _largest(own, start, enough / len(groups), over)
         for program in self.others:
-            total = torch.maximum(total, program.rounding(lower, upper, enough, over))
+            found = float(total.max())  # it is the maximum that counts: no need to bring the other one below
+            total = torch.maximum(total, program.rounding(lower, upper, max(enough, found), over))
         return (total * UP_MANY).nan_to_num(nan=torch.inf, posinf=torch.inf)
 
     def on_boxes(self, boxes: Boxes) -> Float[Tensor, "box output"]:
