@@ -17,10 +17,8 @@ from onelayer.approximation import Approximation
 from onelayer.deployment.export.subject import Bound, Subject
 from onelayer.formula.taylor.kink import relu_lines
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.form import Form
 from onelayer.layer.number_range import out_of_range
 from onelayer.layer.reading import form_of_model
-from onelayer.layer.rounding.computed_slopes import gradient_rounding
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.overflow import cannot_overflow
 from onelayer.proof.two_sided import Supremum
@@ -266,9 +264,3 @@ def test_the_top_of_a_very_high_parabola():
     inside = "x1 >= 123456789/1073741824 and x1 <= 123456790/1073741824"
     found = ol.supremum(f"where({inside}, 1e157*(1e150*(8 + 4.6*{y} - 4.6*{y}**2)), 0)", "0", domain=UNIT, seconds=2.0)
     assert found.upper >= 9.15e307
-
-
-def test_slopes_in_c_that_the_scale_makes_subnormal():
-    """x̂ = x·2^-124: what is left of a slope is a multiple of 2^-149."""
-    form = Form(torch.ones(1, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64), ())
-    assert float(gradient_rounding(form, (2.0**-124,), 1.0, FLOAT32)) >= 2.0**-149

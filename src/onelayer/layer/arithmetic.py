@@ -40,6 +40,10 @@ class Arithmetic:
         """
         return self.smallest * (1 + 2 * abs(scale))
 
+    def loses(self, numbers: torch.Tensor) -> torch.Tensor:
+        """How far float64 numbers are from those that are stored for them; 0 for masked ones, which are infinite."""
+        return (numbers.to(self.dtype).to(numbers.dtype) - numbers).abs().nan_to_num(nan=0.0)
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a certificate about this arithmetic assumes."""

@@ -127,7 +127,7 @@ def form_of_model(
     reading = _joined(parts)
     if len(reading.hinges):
         return reading
-    also = FormProgram.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame)  # which `fast` evaluates
+    also = FormProgram.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame, stores=True)
     return replace(reading, program=replace(reading.program, others=(also,)))
 
 

@@ -114,13 +114,14 @@ class Evaluator:
         if reading is None or len(reading.hinges):
             return float("inf")
         box, enough = _box(self.approximation), NEGLIGIBLE * self.approximation.certificate.tolerance
+        read = float(reading.error.max())  # how far what was read from the weights may be from their function
         if isinstance(self.fast, SparseAttention):
-            return self.fast.rounding(*box, enough)
+            return (self.fast.rounding(*box, enough) + read) * UP_FEW
         on_gpu = isinstance(self.fast, LinearAttention) and self.device.type != "cpu"
         program = reading.program
         if isinstance(self.fast, LinearAttention):
             program = program_of(reading, self.model.W_E.dtype, self.fast if on_gpu else None)
-        return float(program.rounding(*box, enough).max())
+        return (float(program.rounding(*box, enough).max()) + read) * UP_FEW
 
     @cached_property
     def bound(self) -> float:
@@ -132,7 +133,8 @@ class Evaluator:
         c = self.approximation.certificate
         if c.weights and c.weights != self.approximation.model.fingerprint():
             return float("inf")  # these are no longer the weights that were certified
-        covered = self.attention == "softmax" or (self.attention == "linear" and c.method == "analytic")
+        hinges = self.reading is not None and len(self.reading.hinges) > 0
+        covered = self.attention == "softmax" or (self.attention == "linear" and c.method == "analytic" and not hinges)
         if covered and self.device.type == "cpu":
             return c.bound
         return (c.bound + 2 * self.rounding + self.remainder) * UP_FEW
@@ -216,6 +218,6 @@ def program_of(reading: Reading, dtype: torch.dtype, fast: LinearAttention | Non
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
     form, own = reading.form, arithmetic_of(dtype)
     if fast is None:
-        return FormProgram.of_form(form, own, reading.frame)
+        return FormProgram.of_form(form, own, reading.frame, stores=True)
     terms = summands(form.heads, dtype) + form.dimension + 8 + len(fast.compiled[dtype].parts)
-    return FormProgram.of_form(form, card(own), reading.frame, terms)
+    return FormProgram.of_form(form, card(own), reading.frame, terms, stores=True)

@@ -17,6 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.outward import UP
+from ...layer.arithmetic import arithmetic_of
+from ...layer.number_range import out_of_range
 from ...model.activations import activation_of
 from .layernorm import EPS, Doubled
 from .value_bounds import WIDE, AnySubject, Placement, ValueBounds, largest_norm, value_bounds
@@ -25,10 +27,14 @@ from .value_bounds import WIDE, AnySubject, Placement, ValueBounds, largest_norm
 def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in_stream: bool = False) -> float:
     """A bound on |T' − T| over the domain, with the stored gain; the largest over the outputs, ∞ if scores move too far.
 
-    `bias_in_stream`: the read-out takes its bias from the constants ±C, which the last LayerNorm moves too.
+    `bias_in_stream`: the read-out takes its bias from the constants ±C, which the last LayerNorm moves too. ∞ also for numbers
+    that proofs cannot multiply, or that are so small that the half of one is another number.
     """
     c, s = subject.model.config, value_bounds(subject)
     w = {name: t.detach().double().abs() for name, t in subject.model.state_dict().items()}
+    least = 2 * arithmetic_of(subject.model.W_E.dtype).smallest
+    if out_of_range(subject.model, 1.0) is not None or any(bool(((t > 0) & (t < least)).any()) for t in w.values()):
+        return math.inf
     first, delta = _deltas(found, s.largest_token, largest_norm(subject, s, placement), placement)
     behind, ahead = placement in ("post", "bert"), placement in ("pre", "gpt2")  # of the two sublayers
     twice = 2 * first + first**2

@@ -50,7 +50,7 @@ def make(subject: Subject, x: np.ndarray) -> Made:
         return np.concatenate(parts).reshape(len(points), -1) if parts else np.zeros((0, subject.outputs))
 
     measured = subject.measure(answer, x)
-    bound = backend_bound(subject, ONNX_RUNTIME)
+    bound = None if graph.vanishing else backend_bound(subject, ONNX_RUNTIME)
     bound = bound and bound.unless_contradicted(measured)
     metadata = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
     onnx.helper.set_model_props(model, metadata | (subject.proved_words(bound) if bound else {}))
@@ -84,6 +84,9 @@ class Graph(ABC):
         self.w = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         self.nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
         self.constants: dict[str, np.ndarray] = {}
+        self.vanishing = (
+            False  # whether a number that is derived from a weight is subnormal, or 0 where the weight is not
+        )
         self.stored = (
             stored  # the format of weights: those that are on its grid are written so, and widened in the graph
         )
@@ -95,7 +98,12 @@ class Graph(ABC):
 
     def weight(self, name: str, value: np.ndarray | None = None) -> str:
         """A weight of the model under its own name, or a value derived from it."""
-        self.constants[name] = np.ascontiguousarray(self.w[name] if value is None else value.astype(self.dtype))
+        given = self.w[name] if value is None else value.astype(self.dtype)
+        if value is not None and name in self.w:
+            sizes = np.abs(given[given != 0])
+            fewer = len(sizes) < np.count_nonzero(self.w[name])
+            self.vanishing |= bool(fewer or (sizes < np.finfo(self.dtype).tiny).any())
+        self.constants[name] = np.ascontiguousarray(given)
         return name
 
     def whole(self, *numbers: int) -> str:

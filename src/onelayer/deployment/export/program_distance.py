@@ -48,7 +48,8 @@ def distance(subject: Subject, reading: Reading, other: Arithmetic, where: str =
 
     own = rounding(reading.program)
     if terms:
-        its = rounding(FormProgram.of_form(reading.form, other, reading.frame, terms)) + float(reading.error.max())
+        its = rounding(FormProgram.of_form(reading.form, other, reading.frame, terms, stores=True))
+        its = its + float(reading.error.max())
     elif other == reading.program.arithmetic:
         its = own
     else:

@@ -36,7 +36,8 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
         found = doubled(subject, norm or "post")
         about, tensors = _shaped(subject, found.config), stock_weights(found.config, found.weights)
         of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
-        bound = Bound(deviation(subject, found, norm or "post"), of)
+        apart = deviation(subject, found, norm or "post")
+        bound = Bound(apart, of) if math.isfinite(apart) else None
         notes = (f"{found.config.norm}-norm, constants ±C in the stream, C = {found.constant:.4g}",)
     else:
         require_own(c, norm)

@@ -122,10 +122,16 @@ class FormProgram:
     terms: int = 0  # that are added up for an output, where the form itself is computed,
     factored: bool = False  # perhaps by linear attention
     others: tuple["FormProgram", ...] = ()  # programs that the bound is to cover, too
+    stores: bool = False  # it holds the coefficients of the form as numbers of its dtype: what that costs is charged
 
     @staticmethod
     def of_form(
-        form: Form, arithmetic: Arithmetic, frame: Frame | None = None, terms: int | None = None, factored: bool = True
+        form: Form,
+        arithmetic: Arithmetic,
+        frame: Frame | None = None,
+        terms: int | None = None,
+        factored: bool = True,
+        stores: bool = False,
     ) -> "FormProgram":
         """A program that evaluates the form itself, and adds up this many terms for an output.
 
@@ -135,7 +141,8 @@ class FormProgram:
         share, lost = hat_errors(np.array(frame.shift), np.array(frame.scale), arithmetic)
         hat = (torch.from_numpy(share), torch.from_numpy(lost))
         terms = form.heads + form.dimension + len(form.blocks) + 4 if terms is None else terms
-        return FormProgram(arithmetic, (), 0 * form.bias, 0 * form.linear, *hat, terms, factored).of(form)
+        program = FormProgram(arithmetic, (), 0 * form.bias, 0 * form.linear, *hat, terms, factored, stores=stores)
+        return program.of(form)
 
     def within(self, coordinates: Sequence[int]) -> "FormProgram":
         """The same for forms of these coordinates; it is still to be given one."""
@@ -161,12 +168,17 @@ class FormProgram:
             steep = slopes.masked_fill(~there[..., None, None], 0.0)
             rest = more[..., None] * value + torch.einsum("htdo,d->hto", steep, lost) + a.smallest * (D + 1)
             values = torch.cat([rest[:, :, None], steep * (more[..., None, None] + hat[:, None])], dim=2)
+            if self.stores:
+                scores = scores + torch.cat([a.loses(b.biases)[..., None], a.loses(b.keys)], dim=-1)
+                values = values + torch.cat([a.loses(b.values)[:, :, None], a.loses(b.slopes)], dim=2)
             wide = eye.expand(len(keys), m, m)
             heads.append(HeadProgram(b, scores, (k >= 2) * a.u, values, adding * wide, (1 + adding) * wide))
         straight = form.linear.abs()
         constant = adding * form.bias.abs() + (1 + adding) * (straight.T @ lost)
         constant = constant + 4 * (form.heads + D + 1) * a.smallest
         linear = straight * (4 * a.u + adding + (1 + adding) * hat[:, None])
+        if self.stores:
+            constant, linear = constant + 2 * a.loses(form.bias), linear + 2 * a.loses(form.linear)
         return replace(self, heads=tuple(heads), constant=constant * UP_MANY, linear=linear * UP_MANY)
 
     def only(self, outputs: list[int]) -> "FormProgram":

@@ -1,0 +1,83 @@
+"""Exports and fast evaluation of weights made by hand: what is stated beside them is true, or nothing is stated."""
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from made_by_hand import blank
+from onelayer.approximation import Approximation
+from onelayer.deployment.export.deviation import deviation
+from onelayer.deployment.export.layernorm import doubled
+from onelayer.deployment.export.onnx import SingleLengthGraph
+from onelayer.deployment.export.subject import Bound, Measured, Subject
+from onelayer.layer.arithmetic import FLOAT32
+from onelayer.layer.form import Form
+from onelayer.layer.rounding.computed_slopes import gradient_rounding
+from onelayer.layer.rounding.deployed import FormProgram
+from onelayer.proof.witness import in_balls
+
+
+def held(model, target):
+    """The layer with what is proved of it in a second."""
+    facts = ol.build("x1", [(-0.5, 0.5)], 0.01).facts
+    return Approximation.of(model, target, ol.certify(model, target, 1.0, seconds=1.0), facts)
+
+
+def test_slopes_in_c_that_the_scale_makes_subnormal():
+    """x̂ = x·2^-124: what is left of a slope is a multiple of 2^-149."""
+    form = Form(torch.ones(1, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64), ())
+    assert float(gradient_rounding(form, (2.0**-124,), 1.0, FLOAT32)) >= 2.0**-149
+
+
+def test_coefficients_of_a_form_that_are_no_float32_numbers():
+    """2^-151·x̂ with |x̂| ≤ 2^120: as a float32 number the coefficient is 0."""
+    form = Form(torch.zeros(1, dtype=torch.float64), torch.full((1, 1), 2.0**-151, dtype=torch.float64), ())
+    edge = torch.full((1,), 2.0**120, dtype=torch.float64)
+    assert float(form.linear.float()) == 0.0
+    assert float(FormProgram.of_form(form, FLOAT32, stores=True).rounding(-edge, edge)) >= 2.0**-31
+
+
+@pytest.mark.parametrize("attention", ["linear", "softmax", "sparse"])
+def test_fast_evaluation_knows_how_well_the_weights_were_read(attention):
+    """A key is 0.0035 or 0, depending on the order of a sum that cancels: of the form nobody knows which."""
+    model = blank(torch.float64, d_model=8)
+    model.W_E[0, 0] = model.b_E[1] = model.W_Q[0, 1, 0] = model.S[0, 5] = model.W_V[0, 5, 0] = model.W_O[0, 6] = 1.0
+    model.S[0, 2:5], model.W_K[0, 2:5, 0], model.W_R[[0, 6], 0] = torch.tensor([2.0**46, 0.0035, -(2.0**46)]), 1.0, 1.0
+    fast = held(model, ol.Target("x1 + 1/2", [(-0.5, 0.5)])).fast(attention)
+    found = float(np.asarray(fast(np.array([[0.25]]))).reshape(-1)[0])
+    error = float(abs(in_balls(model, [0.25])[0][0] - found))
+    assert 1e-4 < error <= fast.rounding + fast.remainder
+
+
+def test_onnx_states_no_bound_where_a_weight_times_the_scale_vanishes():
+    pytest.importorskip("onnx")
+    model = blank(torch.float32, d_model=8)
+    model.scale.fill_(2.0**-100)
+    model.W_E[0, 0], model.W_E[0, 3], model.W_R[0, 0] = 1.0, 2.0**-60, 1.0
+    target = ol.Target(f"x1/{2**100}", [(-(2.0**99), 2.0**99)])
+    graph = SingleLengthGraph(Subject(held(model, target), model))
+    graph.tokens()
+    assert graph.vanishing
+    model.W_E[0, 3] = 2.0**-20
+    graph = SingleLengthGraph(Subject(held(model, target), model))
+    graph.tokens()
+    assert not graph.vanishing
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_layernorm_is_not_bounded_where_half_a_weight_is_none(norm):
+    """The smallest float32 number is made large again: T(x) = x, and its half is 0."""
+    model = blank(torch.float32, d_model=2)
+    model.W_E[0, 0], model.W_1[0, 0], model.W_2[0, 1], model.W_R[1, 0] = 2.0**22, 2.0**-149, 2.0**100, 2.0**27
+    subject = Subject(held(model, ol.Target("x1", [(0.5, 1)])), model)
+    assert deviation(subject, doubled(subject, norm), norm) == float("inf")
+    model.W_1[0, 0], model.W_2[0, 1] = 2.0**-20, 2.0**-29
+    assert deviation(subject, doubled(subject, norm), norm) < float("inf")
+
+
+def test_a_bound_that_a_difference_contradicts_is_not_stated():
+    bound = Bound(1e-3, "any difference", 1e-3)
+    assert bound.unless_contradicted(Measured(10, 2e-3, None)) is None
+    assert bound.unless_contradicted(Measured(10, 1e-3, None)) is bound
+    assert bound.unless_contradicted(None) is bound
