@@ -4623,7 +4623,7 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
         more = net.linear(z, "W_2", "b_2")
         after = list[Any]()
         for (a, b, e), (p, q, f) in zipped(stream, more):
-            step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b) and (p or q) else 0
+            step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b or e) and (p or q or f) else 0
             after.append((a + p, b + q, e + f + step))
         ((_, _, off),) = net.linear(after, "W_R", "b_R")
         read, worth = matrix(w["W_R"]), matrix(w["W_2"]) * matrix(w["W_R"])

@@ -89,7 +89,9 @@ class Rounded(program.ArraySteps[Value]):
         u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
             size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
-            off = (x.off @ np.abs(W) + (terms * u * 1.01 + error) * size) * UP_FEW + self.arithmetic.smallest * terms
+            relative = np.where(terms * u < 0.01, terms * u * 1.01, np.inf) + error
+            rounded = np.where(size > 0, relative * size, 0.0)
+            off = (x.off @ np.abs(W) + rounded) * UP_FEW + self.arithmetic.smallest * terms
         return Value(x.model.linear(W, bias, error), self._without_overflow(size, off))
 
     def _without_overflow(self, size: np.ndarray, off: np.ndarray) -> np.ndarray:
