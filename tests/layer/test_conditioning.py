@@ -84,11 +84,11 @@ def test_a_key_that_is_rounded_when_it_is_computed_is_charged(dtype):
     target = ol.Target("x1 + x2", [(0, 1), (0, 1)])
     model = assemble(random_layer("memory", 2), frame_of(target.domain), outputs_of(target)).to(dtype)
     edge = torch.full((2,), 0.5, dtype=torch.float64)
-    before = float(form_of_model(model).program.rounding(-edge, edge))
+    before = float(form_of_model(model).program.rounding(-edge, edge, over=lambda: True))
     with torch.no_grad():
         model.W_K *= 1.1
     reading = form_of_model(model)
-    after = float(reading.program.rounding(-edge, edge))
+    after = float(reading.program.rounding(-edge, edge, over=lambda: True))
     assert after > before
     for x in target.domain.representable(target.domain.points(np.random.default_rng(0).random((20, 2))), True):
         got = float(model(torch.from_numpy(x).to(dtype).reshape(1, 1, 2)).detach().flatten()[0])

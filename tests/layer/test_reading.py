@@ -143,8 +143,8 @@ def test_numbers_that_no_construction_writes_are_read_with_their_errors(name, in
     model = model.to(dtype)
     reading = form_of_model(model, places)
     edge = torch.full((2,), 0.5, dtype=torch.float64)
-    rounding = float(reading.program.rounding(-edge, edge))
-    points = target.domain.representable(target.domain.points(np.random.default_rng(0).random((30, 2))), True)
+    rounding = float(reading.program.rounding(-edge, edge, over=lambda: True))  # the first bound, which is true, too
+    points = target.domain.representable(target.domain.points(np.random.default_rng(0).random((12, 2))), True)
     for x in points:
         real = exact_model(model, x, places)[0]
         assert within(exact_form(reading.form, reading.frame, x)[0], real, float(reading.error))
