@@ -11,11 +11,11 @@ import onelayer as ol
 from cases import configs, random_model
 from enclosing import follows, require_enclosed
 from onelayer.formula.taylor.series import Space
+from onelayer.layer.affine_layer import opposite_pairs
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.heads import Maxima
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.reading import opposite_pairs
 from onelayer.proof.bisection.transformer import Network
 from onelayer.proof.witness import in_balls
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ..layer.reading import opposite_pairs
+from ..layer.affine_layer import opposite_pairs
 from ..model.transformer import SingleLayerTransformer
 
 

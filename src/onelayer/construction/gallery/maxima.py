@@ -32,9 +32,10 @@ import torch
 from flint import arb, ctx
 
 from ...common.outward import UP_MANY
+from ...layer.affine_layer import GAP
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.heads import shortfall
-from ...layer.reading import GAP, Reading, form_of_model
+from ...layer.reading import Reading, form_of_model
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import ROOM, Lemma
 

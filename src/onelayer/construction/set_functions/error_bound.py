@@ -50,8 +50,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...common.outward import UP_MANY
+from ...layer.affine_layer import GAP
 from ...layer.heads import shortfall
-from ...layer.reading import GAP
 from ..gallery.tokens.weights import average_error, rounded_up
 from ..lemma import Lemma
 from .design import Computed, Design

@@ -10,8 +10,8 @@ import numpy as np
 from ...common.outward import U
 from ...formula.taylor.functions import power
 from ...formula.taylor.series import Space, Taylor, stack
+from ...layer.affine_layer import opposite_pairs
 from ...layer.arithmetic import FLOAT64, Arithmetic
-from ...layer.reading import opposite_pairs
 from ...model.activations import activation_of
 from ...model.dual import Differentiable
 from ...model.transformer import SingleLayerTransformer

@@ -15,8 +15,8 @@ import numpy as np
 from ...common.outward import UP_FEW, U
 from ...formula.taylor.kink import KinkSymbol, relu_lines
 from ...formula.taylor.series import TINY, Space, Taylor
+from ...layer.affine_layer import opposite_pairs
 from ...layer.arithmetic import Arithmetic
-from ...layer.reading import opposite_pairs
 from ...model import program
 from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer

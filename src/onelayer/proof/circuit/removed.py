@@ -17,8 +17,8 @@ import numpy as np
 
 from ...common.outward import UP_FEW, UP_MANY
 from ...formula.taylor.series import Space, Taylor
+from ...layer.affine_layer import opposite_pairs
 from ...layer.arithmetic import arithmetic_of
-from ...layer.reading import opposite_pairs
 from ...model.activations import activation_of
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer

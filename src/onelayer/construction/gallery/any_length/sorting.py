@@ -27,11 +27,11 @@ from ....common.checks import known_options, require_whole
 from ....common.errors import InputError
 from ....common.numbers import at_most, exact
 from ....common.outward import UP_MANY
+from ....layer.affine_layer import GAP
 from ....layer.arithmetic import Arithmetic, arithmetic_of
 from ....layer.assemble.frame import Frame, blank
 from ....layer.facts import Facts
 from ....layer.heads import MASKED, shortfall
-from ....layer.reading import GAP
 from ....model.config import LayerConfig
 from ....model.masking import of_any_length
 from ....model.transformer import SingleLayerTransformer
