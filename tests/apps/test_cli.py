@@ -121,6 +121,7 @@ def test_build_replaces_a_model_folder_and_nothing_else(run):
     assert sorted(os.listdir()) == ["f", "file", "other"]
 
 
+@pytest.mark.long
 def test_options_reach_the_build(run):
     about = ["--domain", "0:1", "--eps", "2", "--method", "representative", "--json", "--out", "f", "--force"]
     sequence = ["x1+x4; x2; x3; x1", "--shape", "2,2", "--output-shape", "2,2", "--layout", "wide"]

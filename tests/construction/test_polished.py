@@ -87,6 +87,7 @@ def test_float32(as_user, formula):
     assert approx.model.W_E.dtype == torch.float32
 
 
+@pytest.mark.long
 def test_a_tolerance_below_float32_is_answered_with_the_smallest_that_holds(as_user):
     approx = ol.build("sin(6*x1)", [(0, 1)], 1e-7, dtype="float32", seconds=10)
     assert approx.certificate.verdict != "CERTIFIED"

@@ -85,6 +85,7 @@ def test_float32_is_within_its_bound(case, D, seed, sharp, side, size):
         assert ((got - true).abs() - own <= bound).all()
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(*STRATEGY)
 def test_float64_is_within_its_bound(case, D, seed, sharp, side, size):
