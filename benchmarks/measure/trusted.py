@@ -1,12 +1,13 @@
 """How many lines a proof rests on, and which arguments about rounding there are. `python benchmarks/measure/trusted.py --page`
 
 Proves layers of several kinds and counts the functions of the package that are entered meanwhile: their lines without docstrings,
-comments and blank lines, each function once. What only looks for points (observation, the witness) is counted apart: a bound
-does not rest on it. Lines of classes outside their methods, of modules outside functions, and of libraries are not counted.
-`--page` writes both tables into docs/trust/guarantees.md.
+comments and blank lines, each function once. What is entered only to look for points (observation, lower bounds, the witness) is
+counted apart: a bound does not rest on it. Lines of classes outside their methods, of modules outside functions, of `common`, and
+of libraries are not counted. `--page` writes both tables into docs/trust/guarantees.md; `PYTHONPATH=TREE/src` chooses the tree.
 """
 
 import ast
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -23,9 +24,7 @@ LOOKING = (
     "proof/ascent.py",
     "proof/attained.py",
     "proof/witness.py",
-    "common/",
-    "formula/numeric.py",
-)
+)  # and all that they enter
 Function = tuple[str, int]  # module, as a path below the package, and the first line
 ARGUMENTS = (  # about rounding: what is bounded, the lemma, the files, who uses it
     (
@@ -103,23 +102,33 @@ def proofs() -> dict[str, Callable[[], object]]:
     }
 
 
-def entered(run: Callable[[], object]) -> set[Function]:
-    """The functions of the package that a second run enters."""
+def entered(run: Callable[[], object]) -> tuple[set[Function], set[Function]]:
+    """The functions of the package that a second run enters: those that a bound rests on, and those that look for points."""
     run()
-    found: set[Function] = set()
-    inside = f"{PACKAGE}/"
+    rests, looks = set[Function](), set[Function]()
+    inside, depth, looking_since = f"{PACKAGE}/", 0, math.inf
 
     def note(frame, event: str, _: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(inside):
-            found.add((code.co_filename.removeprefix(inside), code.co_firstlineno))
+        nonlocal depth, looking_since
+        if event == "call":
+            depth += 1
+            code = frame.f_code
+            module = code.co_filename.removeprefix(inside)
+            if code.co_filename.startswith(inside) and not module.startswith("common/"):
+                if module.startswith(LOOKING):
+                    looking_since = min(looking_since, depth)
+                (looks if depth >= looking_since else rests).add((module, code.co_firstlineno))
+        elif event == "return":
+            if depth == looking_since:
+                looking_since = math.inf
+            depth -= 1
 
     sys.setprofile(note)
     try:
         run()
     finally:
         sys.setprofile(None)
-    return found
+    return rests, looks - rests
 
 
 def lines_of(module: str) -> dict[int, set[int]]:
@@ -138,26 +147,22 @@ def lines_of(module: str) -> dict[int, set[int]]:
     return found
 
 
-def count(functions: set[Function]) -> tuple[int, int, Counter[str]]:
-    """(lines that a bound rests on, lines that only look for points, the former by room)."""
-    modules = {module for module, _ in functions}
-    known = {module: lines_of(module) for module in modules}
-    rests, looks, rooms = 0, 0, Counter[str]()
-    for module in modules:
-        lines = set[int]().union(*(known[module].get(line, set()) for name, line in functions if name == module))
-        if module.startswith(LOOKING):
-            looks += len(lines)
-        else:
-            rests += len(lines)
-            rooms["/".join(module.split("/")[:2])] += len(lines)
-    return rests, looks, rooms
+def count(functions: set[Function]) -> Counter[str]:
+    """Their lines of code by folder, or by module where that is in no folder of a room."""
+    rooms = Counter[str]()
+    for module in {module for module, _ in functions}:
+        known = lines_of(module)
+        lines = set[int]().union(*(known.get(line, set()) for name, line in functions if name == module))
+        rooms["/".join(module.split("/")[:2])] += len(lines)
+    return rooms
 
 
 def arguments() -> str:
     """The table of arguments about rounding, with the lines of the functions in their files."""
     rows = []
     for name, lemma, files, users in ARGUMENTS:
-        lines = sum(len(set[int]().union(*lines_of(file).values())) for file in files)
+        here = [file for file in files if (PACKAGE / file).exists()]  # in another tree
+        lines = sum(len(set[int]().union(*lines_of(file).values())) for file in here)
         rows.append((name, lemma, ", ".join(f"`{file}`" for file in files), str(lines), users))
     return markdown(("argument", "lemma", "where", "lines", "used for"), rows)
 
@@ -168,10 +173,10 @@ def main() -> None:
     page = parser.parse_args().page
     rows = []
     for name, run in proofs().items():
-        functions = entered(run)
-        rests, looks, rooms = count(functions)
+        rests, looks = entered(run)
+        rooms = count(rests)
         largest = ", ".join(f"{room} {lines}" for room, lines in rooms.most_common(6))
-        rows.append((name, f"{len(functions):,}", f"{rests:,}", f"{looks:,}", largest))
+        rows.append((name, f"{len(rests):,}", f"{rooms.total():,}", f"{count(looks).total():,}", largest))
     trusted = markdown(
         ("proof", "functions", "lines it rests on", "lines that look for points", "most of them in"), rows
     )

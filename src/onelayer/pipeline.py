@@ -124,7 +124,8 @@ def build(
         model = assembled(request, found.layer, found.frame)  # heads and values → weights
         known = (found.certificate, found.proved) if attempt.target is target else (None, None)
         certificate = known[0] or decide(model, request.claim, budget.up_to(PROOF_SECONDS), known[1])
-        certificate = replace(certificate, properties=judged(model, request.claim, properties, budget))
+        if properties:
+            certificate = replace(certificate, properties=judged(model, request.claim, properties, budget))
         if certificate.verdict == "CERTIFIED":
             break
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
@@ -152,8 +153,6 @@ def judged(
     model: SingleLayerTransformer, claim: Claim, properties: Sequence[str], budget: Budget
 ) -> tuple[PropertyRecord, ...]:
     """What can be proved about the properties of a model."""
-    if not properties:
-        return ()
     statements, subject = (
         statements_of(properties, claim.target),
         layer_function(model, claim.places, claim.target.domain),
@@ -208,7 +207,9 @@ def certify(
     if slope_tolerance is not None:
         require_slopes(claim.target, slope_tolerance)
     claim = replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance)
-    found = replace(decide(model, claim, budget), properties=judged(model, claim, properties, budget))
+    found = decide(model, claim, budget)
+    if properties:
+        found = replace(found, properties=judged(model, claim, properties, budget))
     return replace(found, weight_format=stored_as(model, format_asked))
 
 

@@ -97,6 +97,7 @@ def test_sizes_follow_the_rate():
     falling = [(n, math.exp(-2 * math.sqrt(n))) for n in (16, 25)]  # d = 2
     assert expected_size(falling, math.exp(-12.001), 2) == 37
     assert expected_size([(16, 1e-3), (25, 1e-2)], 1e-6, 2) == 10**6  # the error does not fall
+    assert expected_size([(3, math.inf), (4, math.inf)], 1e-3, 1) == 10**6  # fits whose values overflow
     assert next_size([(20, 1e-2)], 1e-6, 2) == 25  # no rate to go by: a quarter more
     assert next_size(falling, 1e-9, 2) == 32  # never more than that
     assert next_size(falling, 0.5 * falling[-1][1], 2) == 27  # most of the way to 29

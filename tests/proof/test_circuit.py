@@ -17,7 +17,7 @@ from onelayer.proof.circuit.circuit import Circuit, CircuitNode
 from onelayer.proof.circuit.effects import AblatedLayer
 from onelayer.proof.circuit.graph import Node, edges_of, nodes_of, with_heads, without
 from onelayer.proof.circuit.removed import Paths
-from onelayer.proof.decision import answer_of
+from onelayer.proof.observation import answer_of
 from onelayer.proof.witness import in_balls
 from onelayer.target.domain import domain_of
 

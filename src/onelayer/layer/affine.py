@@ -155,29 +155,14 @@ class Sums:
         return self
 
     def add_averages(self, W: np.ndarray, symbols: int) -> "Sums":
-        """Σ_k z_k W_kj with the averages z_k, the last of this many symbols: W [k, j]."""
+        """Σ_k z_k W_kj with the averages z_k, the last of this many symbols, W [k, j]: added to other numbers."""
         K, far, power = len(W), np.abs(W), power_of_two(W)
         wide = lambda t: np.concatenate([np.zeros((W.shape[1], symbols - K)), t.T], axis=1)  # noqa: E731
         there = (W != 0).astype(np.float64)
         rough, low = (far, there) if self.coarse else (far * ~power, there * (~power | (far < 1)))
-        nothing = np.zeros((W.shape[1], symbols))
-        terms = there.sum(axis=0)
-        self._add(
-            mid=wide(W),
-            rad=nothing,
-            off=nothing,
-            moved=far.T,
-            passed=nothing,
-            own=0 * terms,
-            total=wide(far),
-            rounded=wide(rough),
-            terms=terms,
-            unknown=terms,
-            underflows=low.sum(axis=0),
-            counted=wide(there),
-            inexact=nothing,
-            sizes=wide(far),
-        )
+        terms, sizes = there.sum(axis=0), wide(far)
+        self._add(mid=wide(W), moved=far.T, total=sizes, sizes=sizes, rounded=wide(rough), counted=wide(there))
+        self._add(terms=terms, unknown=terms, underflows=low.sum(axis=0))
         return self
 
     def add_numbers(self, b: np.ndarray) -> "Sums":

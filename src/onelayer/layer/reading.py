@@ -80,7 +80,7 @@ def form_of_model(
             if part is None:
                 return None
             parts.append(part)
-    reading = _joined(parts)
+    reading = parts[0] if len(parts) == 1 else _joined(parts)
     if len(reading.hinges):
         return reading
     also = FormProgram.of_form(reading.form, arithmetic_of(model.W_E.dtype), reading.frame, stores=True)
@@ -184,8 +184,6 @@ def _programs(layer: AffineLayer, heads: HeadsOfRow, used: np.ndarray, out: Affi
 
 def _joined(parts: list[Reading]) -> Reading:
     """The outputs of all places side by side; places with the same heads share them."""
-    if len(parts) == 1:
-        return parts[0]
     m = [len(part.form.bias) for part in parts]
 
     def beside(t: torch.Tensor, place: int) -> torch.Tensor:

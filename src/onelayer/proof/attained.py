@@ -18,9 +18,14 @@ from ..formula import holds
 from ..model.transformer import SingleLayerTransformer
 from ..target.margin import away_from_jumps
 from ..target.target import Target
+from .ascent import POLISHED
+from .certificate import Certificate
+from .claim import Claim
+from .observation import Answer, floats_of, polished_from
 from .witness import PRECISION, in_balls, target_at
 
 POINTS_TRIED = 3
+NEAR_BOUND = 1.02  # times the lower bound: a bound this close to it needs no worse point
 SHAVED = 2.0**-40  # taken off the bound, so that others find it with arithmetic of their own
 
 InBalls = Callable[[list[float]], list[arb]]  # T at a point, output by output
@@ -77,3 +82,21 @@ def _proved_in_scope(target: Target, point: np.ndarray) -> bool:
     if not target.margin or target.formula is None:
         return True
     return bool(away_from_jumps(target.formula, domain, target.margin, point[None])[0])
+
+
+def attained_by(
+    model: SingleLayerTransformer, claim: Claim, answer: Answer, worst: np.ndarray, best: Certificate, budget: Budget
+) -> Attained:
+    """A proved lower bound: at the worst point observed, and where that is not close to the bound, uphill from there.
+
+    The boxes that decide in the proof of a composed layer are small: where it is still not close, uphill from these too.
+    """
+    T, target, floats = real_function(model, claim.places), claim.target, floats_of(model)
+    found = attained(T, target, worst[:1], budget)
+    small = best.evidence.worst_boxes if best.evidence.lanes else None
+    middles = [np.mean([b.lower, b.upper], axis=0) for b in small or () if len(b.coordinates) == target.dimension]
+    for points in (worst, *([target.domain.nearest(np.array(middles), floats is np.float32)] if middles else [])):
+        if not best.bound <= NEAR_BOUND * found.lower:
+            uphill = polished_from(answer, target, points, floats, POLISHED if points is worst else len(points))
+            found = max(found, attained(T, target, uphill, budget), key=lambda a: a.lower)
+    return found

@@ -6,10 +6,8 @@ formula with kinks beside smooth terms needs both (`kinks_apart`).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 from ..common.budget import Budget
@@ -17,7 +15,7 @@ from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
 from ..formula.tree import Call, Tree, Where, children
-from ..layer.arithmetic import FLOAT32, arithmetic_of
+from ..layer.arithmetic import arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.number_range import out_of_range
 from ..layer.reading import form_of_model
@@ -28,8 +26,7 @@ from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
-from .ascent import POLISHED
-from .attained import Attained, attained, real_function
+from .attained import attained_by
 from .bisection import prove as bisect
 from .bisection.other_attention import SIGMOID_ASSUMED
 from .boxes import Covering
@@ -37,7 +34,7 @@ from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
-from .observation import observe, polished_from
+from .observation import answer_of, floats_of, observe
 from .overflow import cannot_overflow
 from .ramps import prove as prove_ramps
 from .slopes import prove_slopes
@@ -45,7 +42,6 @@ from .witness import witness
 
 PROOF_SECONDS = 75.0
 FIRST_METHOD_TIME = 0.8  # share of the seconds for the first of two engines
-NEAR_BOUND = 1.02  # times the lower bound: a bound this close to it needs no worse point
 OBSERVATION_TIME = 0.5  # share of the seconds for looking at points
 
 
@@ -55,7 +51,7 @@ def decide(
     """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
     budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
     answer = answer_of(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
-    seen = observe(answer, target, claim.seed, _floats(model))
+    seen = observe(answer, target, claim.seed, floats_of(model))
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     record = replace(record, condition="" if target.formula is not None else condition_of(target))
     if proved is not None:
@@ -81,7 +77,7 @@ def decide(
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as it gets, or not certifiable but bounded
     if not math.isnan(seen.largest):
-        least = _attained(model, claim, answer, seen.worst, best, budget)
+        least = attained_by(model, claim, answer, seen.worst, best, budget)
         point = least.point if target.data is None else None  # samples may be confidential: none is stored
         best = replace(best, lower=least.lower, lower_point=point)
     best = unless_contradicted(best)
@@ -97,34 +93,6 @@ def decide(
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best
-
-
-def _attained(
-    model: SingleLayerTransformer,
-    claim: Claim,
-    answer: Callable[[np.ndarray], np.ndarray],
-    worst: np.ndarray,
-    best: Certificate,
-    budget: Budget,
-) -> Attained:
-    """A proved lower bound: at the worst point observed, and where that is not close to the bound, uphill from there.
-
-    The boxes that decide in the proof of a composed layer are small: where it is still not close, uphill from these too.
-    """
-    T, target, floats = real_function(model, claim.places), claim.target, _floats(model)
-    found = attained(T, target, worst[:1], budget)
-    small = best.evidence.worst_boxes if best.evidence.lanes else None
-    middles = [np.mean([b.lower, b.upper], axis=0) for b in small or () if len(b.coordinates) == target.dimension]
-    for points in (worst, *([target.domain.nearest(np.array(middles), floats is np.float32)] if middles else [])):
-        if not best.bound <= NEAR_BOUND * found.lower:
-            uphill = polished_from(answer, target, points, floats, POLISHED if points is worst else len(points))
-            found = max(found, attained(T, target, uphill, budget), key=lambda a: a.lower)
-    return found
-
-
-def _floats(model: SingleLayerTransformer) -> type[np.floating]:
-    """The numbers that the model is asked about."""
-    return np.float32 if arithmetic_of(model.W_E.dtype) is FLOAT32 else np.float64
 
 
 def methods_for(target: Target) -> list[Method]:
@@ -158,8 +126,8 @@ def prove_by(
     if out_of_range(model, wide) is not None:
         return None
     if method == "bisect":
-        safe = cannot_overflow(model, wide, arithmetic)
-        proof = prove_ramps(model, claim, wide, budget) if safe else None
+        ramps = model.config.attention == "sparsemax" and cannot_overflow(model, wide, arithmetic)
+        proof = prove_ramps(model, claim, wide, budget) if ramps else None
         return proof or bisect.prove(model, claim, observed, budget)
     if not cannot_overflow(model, wide, arithmetic):
         return None
@@ -234,23 +202,3 @@ def unless_slopes_contradict(certificate: Certificate) -> Certificate:
     contradiction = f"contradicted: slopes are off by {exact(found.observed)}, above the bound {exact(found.bound)}"
     withdrawn = replace(found, bound=math.inf)
     return replace(certificate, slope=withdrawn, assumptions=(*certificate.assumptions, contradiction))
-
-
-def answer_of(
-    model: SingleLayerTransformer, places: tuple[int, ...], budget: Budget
-) -> Callable[[np.ndarray], np.ndarray]:
-    """T at points [point, D], in chunks that bound the memory of the attention weights; the first ones only if time is up."""
-    c = model.config
-    rows = max(1, 2**22 // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
-
-    def answer(x: np.ndarray) -> np.ndarray:
-        given = torch.from_numpy(x).to(model.W_E.dtype).reshape(len(x), c.tokens, c.features_in)
-        with torch.no_grad():
-            parts = []
-            for part in given.split(rows):
-                parts.append(model(part)[:, list(places)].flatten(1))
-                if budget.over():
-                    break
-        return torch.cat(parts).double().numpy()
-
-    return answer

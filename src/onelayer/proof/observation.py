@@ -10,8 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
+from ..common.budget import Budget
 from ..common.errors import InputError
+from ..layer.arithmetic import FLOAT32, arithmetic_of
+from ..model.transformer import SingleLayerTransformer
 from ..target.declared import require_obeyed
 from ..target.envelope import RANDOM_POINTS
 from ..target.margin import in_scope
@@ -89,6 +93,29 @@ def polished_from(
         return points
     found, _ = polished(_Look(answer, target), points, target.domain, dtype is np.float32, count)
     return np.concatenate([found, points])
+
+
+def answer_of(model: SingleLayerTransformer, places: tuple[int, ...], budget: Budget) -> Answer:
+    """T at points, in chunks that bound the memory of the attention weights; the first ones only if time is up."""
+    c = model.config
+    rows = max(1, 2**22 // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
+
+    def answer(x: np.ndarray) -> np.ndarray:
+        given = torch.from_numpy(x).to(model.W_E.dtype).reshape(len(x), c.tokens, c.features_in)
+        with torch.no_grad():
+            parts = []
+            for part in given.split(rows):
+                parts.append(model(part)[:, list(places)].flatten(1))
+                if budget.over():
+                    break
+        return torch.cat(parts).double().numpy()
+
+    return answer
+
+
+def floats_of(model: SingleLayerTransformer) -> type[np.floating]:
+    """The numbers that a model is asked about."""
+    return np.float32 if arithmetic_of(model.W_E.dtype) is FLOAT32 else np.float64
 
 
 @dataclass

@@ -21,7 +21,7 @@ from ..common.errors import InputError
 from ..common.progress import Progress
 from ..formula.float_bounds import ULPS
 from ..formula.taylor.series import Space
-from ..layer.arithmetic import FLOAT32, Arithmetic
+from ..layer.arithmetic import Arithmetic
 from ..layer.assemble import frame_of
 from ..layer.form import Form
 from ..layer.number_range import out_of_range
@@ -35,8 +35,8 @@ from .bisection.prove import MOST_COORDINATES, BranchAndBound, assumptions_of, p
 from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
-from .decision import answer_of, edge_of, has_kinks, methods_for, prove_by
-from .observation import Answer, Observation, observe, observe_from, polished_from
+from .decision import edge_of, has_kinks, methods_for, prove_by
+from .observation import Answer, Observation, answer_of, floats_of, observe, observe_from, polished_from
 from .two_sided import LAYER, Supremum
 
 FLOOR = 2.0**-46  # times the size of f
@@ -84,7 +84,7 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
         (LAYER, target.text),
         places,
-        np.float32 if arithmetic.name == FLOAT32.name else np.float64,
+        floats_of(model),
         float(np.abs(target.centre).max()),
         lambda: _search(model, target, places, arithmetic),
         (*assumptions_of(model, target, arithmetic), *target.caveats),

@@ -21,7 +21,8 @@ def stalled(history: Sequence[tuple[int, float]]) -> bool:
 def expected_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
     """Where log error, linear in n^(1/d) over the last sizes, would meet the goal; 10⁶ if it does not fall."""
     recent = [(n ** (1 / d), math.log(max(e, 1e-300))) for n, e in history[-RECENT:]]
-    if len(recent) < 2 or goal <= 0 or history[-1][1] > HARDLY * history[-2][1]:
+    known = len(recent) >= 2 and all(math.isfinite(e) for _, e in recent)
+    if not known or goal <= 0 or history[-1][1] > HARDLY * history[-2][1]:
         return 10**6
     mean_n, mean_e = (sum(column) / len(recent) for column in zip(*recent, strict=True))
     rate = -sum((n - mean_n) * (e - mean_e) for n, e in recent) / sum((n - mean_n) ** 2 for n, _ in recent)

@@ -144,9 +144,10 @@ def _cover(
 
     Without heads T − f is f less an affine function, which interpolation bounds at once.
     """
-    head = SlopeHead.of(summand) or OneHead.of(summand) if summand.target.domain.within is None else None
+    alone = summand.form.heads <= 1 and summand.target.domain.within is None
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
-    if head is None or idle or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
+    head = SlopeHead.of(summand) or OneHead.of(summand) if alone and not idle else None
+    if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
         return cover(summand, goal, budget, report, close)
     found = RationalCover(summand, head, goal, wanted, close)
     found.start(budget, report)

@@ -68,7 +68,6 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: 
         if fine.any():
             good.append(tiles[fine])
         bad, preference = now[~fine], preference[~fine]
-        halve = np.ones(len(bad), dtype=bool)
         near = {b: found for b in range(len(bad)) if (found := freezer(bad[b], (lower, upper))) is not None}
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
         calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
@@ -77,20 +76,17 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: 
         singular = np.isinf(preference).any(axis=1)
         if (singular & calm & small & alone).any():
             return None
-        preference = np.where(np.isinf(preference), 1e6 * width * (1 + summand.phases), preference)
+        halve = np.ones(len(bad), dtype=bool)
         for b, found in near.items():
-            if not found.cost.max() <= cheap:
-                if singular[b]:
-                    preference[b] = np.arange(summand.dimension) == found.axis
-                continue
-            own, kept = frozen.setdefault(id(found.formula), (summand.frozen(found.formula, len(found.constants)), []))
-            tile = measured(own, bad[b : b + 1], found)
-            fits, wish = _judged(own, tile)
-            if fits[0]:
-                kept.append(tile)
-                halve[b] = False
-            else:
-                preference[b] = np.where(np.isinf(wish[0]), 1e6 * width[b] * (1 + summand.phases), wish[0])
+            if found.cost.max() <= cheap:
+                own, kept = frozen.setdefault(
+                    id(found.formula), (summand.frozen(found.formula, len(found.constants)), [])
+                )
+                fits, preference[b] = _frozen(own, bad[b : b + 1], found, kept)
+                halve[b] = not fits
+            elif singular[b]:
+                preference[b] = np.arange(summand.dimension) == found.axis
+        preference = np.where(np.isinf(preference), 1e6 * width * (1 + summand.phases), preference)
         axis = preference.argmax(axis=1)
         if (width[np.arange(len(bad)), axis] < THINNEST_SIDE)[halve].any():
             return None
@@ -99,6 +95,15 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: 
     if not good and not parts:
         return None
     return Tiling(Tiles.joined(good) if good else parts[0][1].without_constants()[:0], parts)
+
+
+def _frozen(summand: Summand, box: np.ndarray, found: Frozen, kept: list[Tiles]) -> tuple[bool, np.ndarray]:
+    """(whether the box is good with what is frozen there, and so is kept; the degree that each coordinate needs)."""
+    tile = measured(summand, box, found)
+    fits, needed = _judged(summand, tile)
+    if fits[0]:
+        kept.append(tile)
+    return bool(fits[0]), needed[0]
 
 
 def _judged(summand: Summand, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:

@@ -28,8 +28,7 @@ from ..attained import InBalls, real_function
 from ..bisection.prove import MOST_COORDINATES, BranchAndBound, proof_by
 from ..certificate import Method
 from ..claim import Claim, Proof
-from ..decision import answer_of
-from ..observation import OBSERVED_POINTS
+from ..observation import OBSERVED_POINTS, answer_of
 from ..supremum import FLOOR, Pair, supremum_of
 from .graph import Node, without
 from .number_sizes import edges_of_inputs, number_sizes
