@@ -118,6 +118,24 @@ def checked(case: Case, place: Path, out: Path) -> Row:
     return row
 
 
+def door(folders: Path) -> str:
+    """How far the layers in these folders are inside what proofs take."""
+    from onelayer.layer.number_range import HIGH, LOW, extents  # older code, which `freeze` may run, has none
+    from onelayer.proof.decision import edge_of
+
+    found = list[tuple[float, float, str]]()
+    for weights in sorted(folders.glob("*/model.safetensors")):
+        layer = ol.load(weights.parent)
+        edge = 1.0 if layer.target is None else edge_of(layer.model, layer.target)
+        found += [(down, up, weights.parent.name) for _, down, up in extents(layer.model, edge)]
+    (down, _, low), (_, up, high) = min(found), max(found, key=lambda one: one[1])
+    layers = len({name for *_, name in found})
+    return (
+        f"Products of weights in {layers} layers are at least 2^{down:.0f} ({low}) and at most 2^{up:.0f} ({high}); "
+        f"proofs take 2^-{LOW:.0f} to 2^{HIGH:.0f}."
+    )
+
+
 # -- the record ---------------------------------------------------------------------------------------------------------
 
 
@@ -202,7 +220,7 @@ def main() -> int:
     )
     if found:
         print(markdown(["case", "what", "was", "now", "matters"], [one.cells for one in found]) + "\n")
-    print(summary(old, new, found))
+    print(summary(old, new, found), door(out / "folders"), sep="\n\n")
     return 1 if any(one.matters for one in found) else 0
 
 

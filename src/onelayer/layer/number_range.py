@@ -47,16 +47,21 @@ def out_of_range(model: SingleLayerTransformer, edge: float) -> str | None:
     scale = [abs(math.log2(abs(s))) for s in stored["scale"].flatten().tolist() if s]
     if any(s > LARGEST_SCALE for s in scale):
         return f"inputs are multiplied by numbers beyond 2^±{LARGEST_SCALE:.0f}: choose another unit for them"
-    squared = 2 if model.config.norm != "none" else 1
-    for way in WAYS:
-        steps = [[stored[name] for name in step if name in stored] for step in way]
-        down = sum(min(0.0, low) for low, _ in _logarithms(steps))
-        up = squared * (sum(max(0.0, high) for _, high in _logarithms(steps)) + 2 * max(0.0, math.log2(edge or 1.0)))
+    for names, down, up in extents(model, edge):
         if down < -LOW or up > HIGH:
             size, end = ("small", down) if down < -LOW else ("large", up)
-            names = ", ".join(name for step in way for name in step if name in stored)
             return f"products of weights can be as {size} as 2^{end:.0f} ({names}): proofs take 2^-{LOW:.0f} to 2^{HIGH:.0f}"
     return None
+
+
+def extents(model: SingleLayerTransformer, edge: float) -> Iterator[tuple[str, float, float]]:
+    """The tensors of every way, and both sums of the lemma."""
+    stored, squared = model.state_dict(), 2 if model.config.norm != "none" else 1
+    for way in WAYS:
+        steps = [[name for name in step if name in stored] for step in way]
+        found = list(_logarithms([[stored[name] for name in step] for step in steps]))
+        up = sum(max(0.0, high) for _, high in found) + 2 * max(0.0, math.log2(edge or 1.0))
+        yield ", ".join(name for step in steps for name in step), sum(min(0.0, low) for low, _ in found), squared * up
 
 
 def _logarithms(steps: Sequence[Sequence[torch.Tensor]]) -> Iterator[tuple[float, float]]:
