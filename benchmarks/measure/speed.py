@@ -3,7 +3,7 @@
 `python benchmarks/measure/speed.py` builds every named target with default options, each in a process of its own, on one thread;
 `--against TREE` builds each row with the `onelayer` in TREE/src as well, right after ours, and prints the geometric mean of
 the ratios. Seconds are processor seconds of `build` alone, what it imports on first use not counted, the median of several
-where they are short; `--seconds` limits a build by the clock.
+where they are short; `--seconds` limits a build by the clock. `--proofs` times `certify` of the layer that was built instead.
 """
 
 import json
@@ -29,7 +29,11 @@ ol.build("sin(x1)", [(0, 1)], 0.1)  # what is imported on first use is not count
 took = []
 while len(took) < 9 and sum(took) < 1:
     started = time.process_time()
-    approx = ol.build(target, tolerance=given["tolerance"], seconds=given["seconds"], seed=given["seed"])
+    if not (took and given["proofs"]):
+        approx = ol.build(target, tolerance=given["tolerance"], seconds=given["seconds"], seed=given["seed"])
+    if given["proofs"]:
+        started = time.process_time()
+        ol.certify(approx)
     took.append(time.process_time() - started)
 seconds = statistics.median(took)
 c = approx.certificate
@@ -38,10 +42,10 @@ print(json.dumps(found | {"verdict": c.verdict, "total": approx.facts.total}))
 """
 
 
-def built(tree: Path, entry: Named, goal: Goal, seconds: float, seed: int) -> dict[str, Any]:
+def built(tree: Path, entry: Named, goal: Goal, seconds: float, seed: int, proofs: bool) -> dict[str, Any]:
     """What a fresh process that uses this tree finds."""
     given = {"formula": entry.formula, "domain": entry.domain, "tolerance": goal.tolerance, "seconds": seconds}
-    given |= {"shape": entry.shape, "output_shape": entry.output_shape, "seed": seed}
+    given |= {"shape": entry.shape, "output_shape": entry.output_shape, "seed": seed, "proofs": proofs}
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", ROW, json.dumps(given)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tree, check=True)
@@ -58,6 +62,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, metavar="TREE", help="another source tree, to compare with")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[entry.name for entry in TARGETS])
     parser.add_argument("--seconds", type=float, default=3600.0, help="at most this long for each build, by the clock")
+    parser.add_argument("--proofs", action="store_true", help="time proofs alone")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     trees = [HERE, *([args.against.resolve()] if args.against else [])]
@@ -65,7 +70,7 @@ def main() -> None:
     rows, logs = [], []
     for entry in TARGETS:
         for goal in entry.goals if args.only is None or entry.name in args.only else ():
-            found = [built(tree, entry, goal, args.seconds, args.seed) for tree in trees]
+            found = [built(tree, entry, goal, args.seconds, args.seed, args.proofs) for tree in trees]
             ratio = [found[0]["cpu"] / found[1]["cpu"]] if args.against else []
             logs += [math.log(r) for r in ratio]
             row = [cell for each in found for cell in cells(each)] + [f"{r:.3f}" for r in ratio]
