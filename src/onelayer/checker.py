@@ -1083,6 +1083,39 @@ def lossless(q: Any) -> bool:
     return binary(q) and abs(q) >= 1
 
 
+class Floats:
+    """The numbers of the deployed layer, and the one argument about their rounding.
+
+    An operation is off by at most u times its result, or by `smallest` if it underflows, which additions never do. Sums with 0
+    are exact, and so are products with ± a power of two but for underflow, which 1 or more rules out (`lossless`). Hence a sum
+    of N numbers and products that are not 0, in any order, fused or not, is off by at most γ_k Σ|summands| + n·smallest: k is N
+    − 1, or N if a product is rounded; n products may underflow; γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1. Every chapter counts k and
+    n: `Layer` for all ways to an output at once (to first order in u, then `rise`), `Dense` and `Rounded` step by step.
+    """
+
+    def __init__(self, u: Any) -> None:
+        self.u, self.double, self.gammas = u, bool(u < fmpq(1, 2**30)), dict[int, Any]()
+        self.smallest = fmpq(1, 2 ** (1022 if self.double else 126))
+
+    def gamma(self, steps: int) -> Any:
+        """γ_k; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
+        if steps not in self.gammas:
+            need(steps * self.u < fmpq(1, 1000), "there are too many summands for the rounding analysis", UNCHECKED)
+            self.gammas[steps] = above(steps * self.u / (1 - steps * self.u))
+        return self.gammas[steps]
+
+
+def additions(numbers: Sequence[float], more: int) -> int:
+    """k of the lemma for Σ number·something and `more` other summands."""
+    used = [exact(v) for v in numbers if v]
+    return max(len(used) + more - 1, 0) + (not all(map(binary, used)))
+
+
+def above(q: Any) -> Any:
+    """The next multiple of 2^−250: sums of such numbers stay short."""
+    return fmpq((q * 2**250).ceil(), 2**250)
+
+
 def up(ball: Any) -> float:
     """A float above a ball; infinite if there is none."""
     found = float(ball.upper()) if ball.is_finite() else INF
@@ -1505,16 +1538,16 @@ class Head:
 class Layer:
     """T_o = lines[o] + Σ heads + Σ hinges, in rationals, affine in x; and what floating point may add to it.
 
-    Tokens, keys, values and, where q or k is constant, scores are affine in x̂ = (x − shift)·scale (`Computed`). A token
-    whose score is always 745 below another's is left out. ReLU units: relu(z) − relu(−z) = z; a unit of proved sign is
-    linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P. A sum of N
-    summands costs (N − 1)u, and one u more if products are inexact, per unit of its summands: behind the heads such counts
-    are added up along the way. `tiny`: underflow and the tokens left out, times a product of norms that bounds all numbers.
+    Tokens, keys, values and, where q or k is constant, scores are affine in x̂ = (x − shift)·scale (`Computed`). A token whose
+    score is always 745 below another's is left out. ReLU units: relu(z) − relu(−z) = z; a unit of proved sign is linear or
+    nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P. The roundings of a sum
+    (`additions`) count per unit of its summands: behind the heads they are added up along the way. `tiny`: underflow and the
+    tokens left out, times a product of norms that bounds all numbers.
     `sure`: each unit but hinges keeps its sign by more than that, or is half of an identity, so slopes are those of its branch.
     """
 
     def __init__(self, c: Record, w: Record, places: list[int], box: Box, u: Any) -> None:
-        self.c, self.w, self.u, self.D, D = c, w, u, len(box), len(box)
+        self.c, self.w, self.u, self.floats, self.D, D = c, w, u, Floats(u), len(box), len(box)
         d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
         self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
         need(all(self.scale), "a scale is 0")
@@ -1559,12 +1592,11 @@ class Layer:
         weights = math.prod(1 + sizes[f"W_{k}"] + sizes.get(f"b_{k}", 0.0) for k in "QKVO12R")
         token = 1 + (1 + float(sum(self.reach, ZERO))) * sizes["W_E"]
         token += sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
-        single, most = self.u > fmpq(1, 2**30), self.c["heads"] * token * token * token * weights
-        room = 2.0**126 if single else 2.0**1022
-        need((most + far + sizes["shift"]) * (1 + sizes["scale"]) < room, "numbers may overflow", UNCHECKED)
+        most, small = self.c["heads"] * token * token * token * weights, float(self.floats.smallest)
+        need((most + far + sizes["shift"]) * (1 + sizes["scale"]) * small < 1, "numbers may overflow", UNCHECKED)
         many = self.c["heads"] * self.c["d_v"] + 4 * self.c["d_model"] + self.c["ffn_width"] + 2 * tokens + self.D
         many += self.c["d_k"] + 40
-        self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * many**3
+        self.tiny = exact(most) * exact(small) * many**3
         self.rise, self.lost = 1 + 4 * self.u * many, self.tiny * exact(1 + sizes["scale"])
         self.bent = self.lost * 16 * exact(most) * exact(1 + sizes["scale"])
         need(self.rise < fmpq(101, 100), "there are too many summands for the rounding analysis", UNCHECKED)
@@ -1678,9 +1710,7 @@ class Layer:
         """Roundings of a sum in a column of W_2. Rounding can open both units of a pair: one more, if others are added."""
         rows = [[v for v in (self.w["W_2"][j][m], self.w["W_2"][k][m]) if v] for j, k in live]
         both = sum(j != k and len(row) == 2 for (j, k), row in zipped(live, rows))
-        own = [
-            min(row, key=lambda v: binary(exact(v))) for row in rows if row
-        ]  # one that is no power of two, if there is
+        own = [min(row, key=lambda v: binary(exact(v))) for row in rows if row]  # no power of two, if there is one
         return additions(own, more) + both * (len(own) + more > 1)
 
     def rounding(self, box: Box, head: Head, slopes: list[Any] | None = None) -> list[Any]:
@@ -1698,12 +1728,6 @@ class Layer:
 
     def first(self, row: Sequence[float]) -> Any:
         return matrix([row] + [[0.0] * len(row)] * self.D)
-
-
-def additions(numbers: Sequence[float], more: int) -> int:
-    """Roundings of a sum Σ number·something with some `more` summands: N − 1, and 1 if a product is inexact."""
-    used = [exact(v) for v in numbers if v]
-    return max(len(used) + more - 1, 0) + (not all(map(binary, used)))
 
 
 def matrix(rows: Any) -> Any:
@@ -2484,15 +2508,11 @@ class Part:
         return -low, high, -falls, rises
 
 
-def groups_of(g: "AnyDifference", domain: Domain) -> list[list[int]]:
-    """Coordinates that must be looked at together."""
-    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
-    return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
-
-
 def parts_of(g: "AnyDifference", domain: Domain, share: float, axis: int | None = None) -> list[Any]:
     """The parts of a difference, or those with an axis; `share` is how far all of them together may be off."""
-    groups = [axes for axes in groups_of(g, domain) if axis is None or axis in axes]
+    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
+    together = grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
+    groups = [axes for axes in together if axis is None or axis in axes]
     need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
     kind: Any = SlopePart if isinstance(g, Slopes) else Part
     return [kind(g, axes, n == 0, domain, share / len(groups)) for n, axes in enumerate(groups)]
@@ -2593,14 +2613,11 @@ class Weights:
         self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zipped(*rows)]
         self.most = [sum(map(bool, column)) for column in zipped(*rows)]
         self.low = arb_mat([[int(v != 0 and not lossless(exact(v))) for v in row] for row in rows])
-        self.least = [sum(v != 0 and not lossless(exact(v)) for v in column) for column in zipped(*rows)]
 
     def counts(self, sizes: list[Any], biases: list[Any]) -> list[tuple[int, int]]:
         """Of every column: additions of summands that are not 0 but one, one more for inexact products; possible underflows."""
-        live, most, least = [not v.is_zero() for v in sizes], self.most, self.least
-        if not all(live):
-            row = arb_mat([list(map(int, live))])
-            most, least = ([round(float(v)) for v in (row * m).entries()] for m in (self.used, self.low))
+        live = arb_mat([[int(not v.is_zero()) for v in sizes]])
+        most, least = ([round(float(v)) for v in (live * m).entries()] for m in (self.used, self.low))
         more = [sum(not b[j].is_zero() for b in biases) for j in range(len(most))]
         found = zipped(most, more, self.inexact, least)
         return [(max(n + k - 1, 0) + (e and n > 0), low) for n, k, e, low in found]
@@ -2612,25 +2629,22 @@ Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far flo
 class Dense:
     """T − f for any layer with softmax attention, as `Part` has it for constructed ones.
 
-    T follows the model's own steps in `Jets`. Beside them goes how far the computed numbers can be off: N products and b biases
-    cost (N + b)u Σ|summands|, and the smallest number for each product that can underflow (all that are not `lossless`);
+    T follows the model's own steps in `Jets`. Beside them goes how far the computed numbers can be off: sums as `Floats` says;
     scores that are off by d, of which the largest is subtracted, and an exp within 4u make weights w_t off by factors e^(±y_t),
     y_t = d_t + u(largest gap + 4), which move an average z by Σ w_t(e^y_t − 1)|v_t − z|; of n tokens, normaliser, division and
-    sum cost (2n + 8)u max|v|. gelu and silu are off by 16u of their argument. Behind the attention errors are followed with
+    sum cost γ_(2n+8) max|v|. gelu and silu are off by 16u of their argument. Behind the attention errors are followed with
     their signs: if the stream h is off by δ, the hidden units φ(h W_1 + b) are off by slopes·(δ W_1), slopes between the ends
-    of φ′, so the outputs by |J|·|δ|, J = W_R + W_1 diag(slopes) W_2 W_R. What is beyond the Taylor models of h counts as δ
-    too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
+    of φ′, so the outputs by |J|·|δ|, J = W_R + W_1 diag(slopes) W_2 W_R. What is beyond the Taylor models of h counts as δ too.
+    With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
     """
 
     def __init__(self, c: Record, w: Record, places: list[int], u: Any) -> None:
-        self.c, self.w, self.places, self.unit, self.u = c, w, places, u, arb(u)
-        single = u > fmpq(1, 2**30)
-        self.smallest, self.room = arb(2) ** (-126 if single else -1022), arb(2) ** (120 if single else 1000)
+        self.c, self.w, self.places, self.floats, self.u = c, w, places, Floats(u), arb(u)
+        self.smallest, self.room = arb(self.floats.smallest), arb(2) ** (1000 if self.floats.double else 120)
         flat = {k: [sum((head[m] for head in w[f"W_{k}"]), ()) for m in range(c["d_model"])] for k in "QKV"}
         rows = flat | {k: w[f"W_{k}"] for k in "EO12R"}
         self.m = {k: Weights([list(row) for row in v]) for k, v in rows.items()}
-        counts = max(max(m.most) for m in self.m.values()) + len(w.get("S", [])) + c["tokens"] + c["d_k"]
-        need(self.u * counts < 1e-3, "there are too many summands for the rounding analysis", UNCHECKED)
+        self.charge(max(max(m.most) for m in self.m.values()) + len(w.get("S", [])) + c["tokens"] + c["d_k"])
         self.behind = self.m["2"].W * self.m["R"].W  # W_2 W_R
         self.lines: list[Any] = [None] * len(places) * c["features_out"]
         self.low = self.high = self.rounding = [arb(0) for _ in self.lines]  # all of it is in the leaves
@@ -2668,8 +2682,8 @@ class Dense:
         return (found, plus(passed, fresh)), fresh
 
     def charge(self, roundings: int) -> Any:
-        """What so many roundings in a row cost of a number, at most (1 + u)^n − 1."""
-        return self.u * roundings * arb(1.002)
+        """What so many roundings in a row cost of a number."""
+        return arb(self.floats.gamma(roundings))
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """What one head makes of one query, keys and values."""
@@ -2680,7 +2694,7 @@ class Dense:
             off = summed(a * d + e * b for a, b, d, e in zipped(large, more, k[1], q[1]))
             whole = dot(large, more)
             self.fit([whole])
-            errors.append((off + u * (len(more) + 4) * arb(1.002) * whole) / root + self.smallest * (len(more) + 2))
+            errors.append((off + self.charge(len(more) + 4) * whole) / root + self.smallest * (len(more) + 2))
         if n == 1:
             return values[0]
         ends = [jets.ends(s) for s in scores]
@@ -2699,7 +2713,7 @@ class Dense:
         around = self.sizes((z - best, [arb(0)] * z.ncols()))
         share = summed(shares)
         need(share < 0.5, "the box is too large", "LARGE")
-        found, relative = list[Any](), (2 * n + 8) * u * arb(1.002)
+        found, relative = list[Any](), self.charge(2 * n + 8)
         for j in range(z.ncols()):
             moves = summed(p * (a[j] + around[j]) for p, a in zipped(shares, spread)) / (1 - share)
             error = greatest([v[1][j] for v in values])
@@ -2804,10 +2818,8 @@ class Dense:
         rows = c["tokens"] if c["readout"] == "mean" else 1
         mean = rows + 1 if rows > 1 else 0
         self.fit([rows * s for s in stream])
-        last = [
-            p + self.charge(mean + (c["residual"] and v)) * s + (rows > 1) * self.smallest
-            for p, v, s in zipped(last, written, stream)
-        ]  # 1/rows may underflow, too
+        lost = (rows > 1) * self.smallest  # 1/rows may underflow, too
+        last = [p + self.charge(mean + (c["residual"] and v)) * s + lost for p, v, s in zipped(last, written, stream)]
         live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
         reads = [n for n, _ in m["R"].counts(live, [balls(w["b_R"])])]
         paths = (m["O"].W * J).tolist()
@@ -3263,7 +3275,7 @@ def stream(layer: Dense, m: int, box: Box) -> Layer:
     own = {"W_1": [[1.0, -1.0] if k == m else [0.0, 0.0] for k in many], "b_1": [0.0, 0.0], "b_2": [0.0 for _ in many]}
     own |= {"W_2": [[s * (k == m) for k in many] for s in (1.0, -1.0)], "W_R": [[float(k == m)] for k in many]}
     sizes = {"features_out": 1, "ffn_width": 2}
-    return Layer(c | sizes, w | own | {"b_R": [0.0]}, layer.places, box, layer.unit)
+    return Layer(c | sizes, w | own | {"b_R": [0.0]}, layer.places, box, layer.floats.u)
 
 
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
@@ -3318,7 +3330,6 @@ def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: flo
         many, found = max(additions([row[m] for row in w["W_2"]], bool(b_2[0, m])) for m in M), Composed(f, [], [], [])
         for o, rest in enumerate(fixed):
             steps = 1 + many + additions([row[o] for row in w["W_R"]], bool(w["b_R"][o]))
-            need(layer.u * steps < 1e-3, "there are too many summands for the rounding analysis", UNCHECKED)
             lost = layer.smallest * (len(F) + len(M) + 2) * (1 + sum(abs(W_R[m, o]) for m in M))
             found.rounding.append(layer.charge(steps) * sizes[0, o] + lost)
             found.low.append((bias[0, o] - rest).lower())
@@ -3342,7 +3353,7 @@ def apart(layer: Layer, node: Node, domain: Domain) -> float:
 
 def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> None:
     """Refute the claim, if it fails at one of some points."""
-    width = 8 if layer.unit == fmpq(1, 2**53) else 4
+    width = 8 if layer.floats.double else 4
     for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
         far = (abs(v) - off > bound for v, _, off in errors_at(layer, f, domain, x))
         inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps_of(f))
@@ -3483,7 +3494,7 @@ class Tangents(Dense):
         self.on([slope_of(node, i) for node in f for i in along], domain)
         self.lines = [None] * len(self.f)
         self.low = self.high = self.rounding = [arb(0) for _ in self.f]
-        self.u = self.smallest = arb(0)
+        self.floats, self.u, self.smallest = Floats(ZERO), arb(0), arb(0)
 
     def sizes(self, stage: Stage) -> list[Any]:
         return [arb(0)] * stage[0].ncols()
@@ -3718,27 +3729,15 @@ def project(row: Sequence[float], W: Any) -> list[int]:
     return found
 
 
-def above(q: Any) -> Any:
-    """The next multiple of 2^−250: sums of such numbers stay short."""
-    return fmpq((q * 2**250).ceil(), 2**250)
-
-
 class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
     def __init__(self, w: Record, u: Any) -> None:
         """Weights between 2^±400, in float32 2^±40: underflow moves a score by less than u/1000, a value by what is charged."""
-        self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
-        double = u < fmpq(1, 2**30)
-        self.tiny, far = fmpq(1, 2 ** (1022 if double else 126)), 2.0 ** (400 if double else 40)
+        self.w, self.u, self.floats, self.columns = w, u, Floats(u), dict[str, Any]()
+        self.tiny, self.gamma, far = self.floats.smallest, self.floats.gamma, 2.0 ** (400 if self.floats.double else 40)
         odd = [name for name, rows in w.items() if any(v and not 1 / far <= abs(v) <= far for v in flattened(rows))]
         need(not odd, f"numbers of {', '.join(sorted(odd))} are beyond {far:.0e} or its inverse", UNCHECKED)
-
-    def gamma(self, steps: int) -> Any:
-        """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
-        if steps not in self.gammas:
-            self.gammas[steps] = above(steps * self.u / (1 - steps * self.u))
-        return self.gammas[steps]
 
     def spread(self, m: int) -> Any:
         """η: weights of tokens that lead are (1 + η)/k, among m tokens.
@@ -4448,7 +4447,7 @@ def language(c: Record, w: Record, u: Any, target: Record, bound: float, tick: T
                 for a in (a for a, v in enumerate(earlier) if v + here[b] > 0):
                     need(earlier[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
                     fires[a, b] = j
-    width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
+    width, read = 8 if levels.floats.double else 4, [m for m in range(M) if any(w["W_R"][m])]
     need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
     columns = list(zipped(*(w["W_R"][m] for m in read)))
     terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
@@ -4559,7 +4558,7 @@ def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any
     if not slope:
         return ((1 + levels.spread(m)) * (1 + levels.gamma(m + 1)) - 1) * reach + lost
     rest = levels.gamma(2 * m + 3) * reach + lost
-    gap = min(fmpq(7452, 10) if u < fmpq(1, 2**30) else fmpq(104), 2 * slope * reach)
+    gap = min(fmpq(7452, 10) if levels.floats.double else fmpq(104), 2 * slope * reach)
     H = (gap * u + 4 * u) * fmpq(1001, 1000)
     with ctx.workprec(READING):
         short = (arb(n - 1) / arb.const_e()).lambertw() * (2 * arb(H)).exp() / arb(slope)
@@ -4854,7 +4853,7 @@ class SetLayer(Rounded):
             short += max((17 * m * self.tiny / abs(by) for _, by in columns.values()), default=ZERO)  # of values x̂·by
             return ("max" if beta > 0 else "min" if beta < 0 else "mean"), short, columns
         rest = sorted(special)[:-1]
-        far = A - most >= 1 and all(v <= A - MASKED for v in rest) and A + most < (706 if u < fmpq(1, 2**30) else 85)
+        far = A - most >= 1 and all(v <= A - MASKED for v in rest) and A + most < (706 if self.floats.double else 85)
         need(far, "special tokens have some weight, not all", UNCHECKED)
         with ctx.workprec(READING):
             # d: of exponents; then exp twice, division, the crowd S in the normaliser, and sums
