@@ -2682,7 +2682,6 @@ class Dense:
         return (found, plus(passed, fresh)), fresh
 
     def charge(self, roundings: int) -> Any:
-        """What so many roundings in a row cost of a number."""
         return arb(self.floats.gamma(roundings))
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
@@ -3950,17 +3949,18 @@ class Levels(Rounded):
         return self.gamma(sum(map(len, self.known["lanes",][0])) + rough)
 
 
-def carried(levels: Levels) -> int:
-    """The coordinate of the stream that a number enters as it is, where T is the head's average of that, to the last bit.
+def carried(levels: Levels, reach: Any) -> int:
+    """The coordinate of the stream that numbers |x| ≤ reach enter as they are, where T is the head's average of that, to the bit.
 
-    Behind the head every sum has one summand that is not 0, times 1, so that nothing is rounded: value, W^O, relu(z) −
-    relu(−z), read-out. All weights there are 0 or ±1, so that nothing overflows.
+    Behind the head every sum that counts has one summand that is not 0, times 1, so that nothing is rounded: value, W^O, relu(z)
+    − relu(−z), read-out. All weights there are 0 or ±1, and other sums have fewer than 10^6 summands: none overflows.
     """
     c, w = levels.c, levels.w
     names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not pass numbers on"
     plain = c["features_in"] == c["features_out"] == c["heads"] == 1
-    small = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
-    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and small
+    few = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
+    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and few
+    need(10**8 * reach * levels.tiny < 1, "numbers may overflow", UNCHECKED)
     need(plain and not any(flattened([w[k] for k in ("b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
 
     def sole(rows: Any, j: int, one: float = 1.0) -> int:
@@ -3980,14 +3980,14 @@ def carried(levels: Levels) -> int:
     return ins[0]
 
 
-def copied(levels: Levels, places: list[int], sources: Sequence[int | None], lengths: bool = False) -> Verdict:
-    """VALID if T is numbers that are moved, to the last bit, if exp(0) = 1 and exp(s) = 0 for s ≤ −800.
+def copied(levels: Levels, places: list[int], sources: list[Any], reach: Any, lengths: bool = False) -> Verdict:
+    """VALID if T is numbers |x| ≤ reach that are moved, to the last bit, if exp(0) = 1 and exp(s) = 0 for s ≤ −800.
 
     sources: the position that each position reads, None for 0, with `lengths` also where the source is past the end. One
     token leads and so has weight 1, exactly; no code, bias, query or key touches the number (`carried`).
     """
     n, none = levels.n, "the layer does not copy numbers"
-    X = carried(levels)
+    X = carried(levels, reach)
     touched_by = [levels.w["W_Q"][0][X], levels.w["W_K"][0][X]]
     plain = levels.c["readout"] == "position" and places == list(range(n)) and not any(flattened(touched_by))
     need(plain, none, UNCHECKED)
@@ -4513,11 +4513,12 @@ def numbered(c: Record, w: Record, u: Any, places: list[int], target: Record, ti
     if name == "sort":
         return sorted_bound(c, w, u, (N, low, high), tick)
     levels = Levels(c, w, u, numbers=True)
+    reach = max(abs(low), abs(high))
     if name == "shift":
         by = target["parameters"]["by"]
-        copied(levels, places, [i - by if 0 <= i - by < N else None for i in range(N)], lengths=True)
+        copied(levels, places, [i - by if 0 <= i - by < N else None for i in range(N)], reach, lengths=True)
         return ZERO
-    X, reach = carried(levels), max(abs(low), abs(high))
+    X = carried(levels, reach)
     need("P" not in w and not any(w["W_Q"][0][X]), "positions or numbers matter to queries", UNCHECKED)
     q = levels.query(0, -1 if c["readout"] == "output" else 0, 0)
     slope = sloped(levels, q, w["W_K"][0][X], reach)
@@ -4541,7 +4542,7 @@ def sloped(levels: Levels, q: tuple[int, ...], row: Sequence[float], reach: Any)
         near = -abs(slope) * reach
     far = all(v <= near - MASKED * levels.root for v in special)
     need(far, "special tokens may have weight", UNCHECKED)
-    need(abs(slope) * 16 * reach * levels.tiny < 1 and 16 * reach * levels.tiny < 1, "numbers may overflow", UNCHECKED)
+    need(abs(slope) * 16 * reach * levels.tiny < 1, "numbers may overflow", UNCHECKED)
     return slope / levels.root
 
 
@@ -5391,7 +5392,8 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
             moved = all(node[0] == "var" or node == NOTHING for node in f)
             need(moved, "the layer does not copy numbers", UNCHECKED)
             sources = [node[2] if node[0] == "var" else None for node in f]
-            return copied(Levels(*config[:2], u, numbers=True), config[2], sources)
+            most, levels = max(map(abs, flattened(domain.box))), Levels(*config[:2], u, numbers=True)
+            return copied(levels, config[2], sources, exact(most))
         layer = read_layer(about, tensors, domain.box, len(f), u)
         if lower > 0:
             step_by_step = partial(read_layer, about, tensors, domain.box, len(f), u, general=True)

@@ -90,7 +90,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         q = float(exponent)
         inside = np.maximum(x, 0.0) if q > 0 else x
         value = inside**q
-        shift = np.abs(value) * np.expm1(U * abs(q) * np.abs(np.log(x)))  # the exponent is rounded too
+        shift = _grown(value, U * abs(q) * np.abs(np.log(x)))  # the exponent is rounded too
         spread = _relative_spread(value, x - e, e, abs(q)) + np.where(x > e, shift, 0.0)
         if q > 0:  # near 0 both powers lie between 0 and (x + e)^q
             from_0 = np.where(x + e == 0, 0.0, (x + e) ** q * UP)
@@ -102,7 +102,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         least = a - ea
         relative = (np.abs(b) + eb) * ea / np.where(least > 0, least, 1.0) + (np.abs(np.log(a)) + 1e-15) * eb
         value = a**b
-        return _called(value, np.where(least > 0, np.abs(value) * np.expm1(relative), np.inf))
+        return _called(value, np.where(least > 0, _grown(value, relative), np.inf))
 
     def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
         values = [v for v, _ in arguments]
@@ -166,8 +166,13 @@ def _relative_spread(value: Any, least: Any, e: Any, exponent: float) -> Any:
     Relative on purpose: the slope itself can underflow where the value times a large constant does not.
     """
     positive = np.where(least > 0, least, 1.0)
-    moved = (np.abs(value) * (1 + FUNCTION) + SMALLEST) * np.expm1(exponent * np.log1p(e / positive))
+    moved = _grown(value, exponent * np.log1p(e / positive))
     return np.where(least > 0, np.where(np.equal(e, 0), 0.0, moved), np.inf)
+
+
+def _grown(value: Any, relative: Any) -> Any:
+    """How far a number may be moved by a factor e^±relative; `value` is what was computed, and may have underflowed."""
+    return (np.abs(value) * (1 + FUNCTION) + SMALLEST) * np.expm1(relative)
 
 
 def _rounded(value: Any, error: Any) -> Pair:
@@ -188,7 +193,7 @@ def _spread(name: str, x: Any, y: Any, e: Any) -> Any:
     if name in SLOPES:
         return SLOPES[name] * e
     if name == "exp":
-        return (np.abs(y) * (1 + FUNCTION) + SMALLEST) * np.expm1(e)
+        return _grown(y, e)
     if name in ("sinh", "cosh"):
         return _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e)
     if name == "log":
@@ -202,7 +207,7 @@ def _spread(name: str, x: Any, y: Any, e: Any) -> Any:
         moved = np.minimum(_times(slope, e), np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
         return np.where(np.abs(x) - e <= 1, moved, np.inf)
     if name == "expm1":
-        return (np.exp(x) * (1 + FUNCTION) + SMALLEST) * np.expm1(e)
+        return _grown(np.exp(x), e)
     if name == "log1p":
         least = (1 + x) * (1 - 4 * U) - e
         return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)

@@ -32,6 +32,7 @@ from .bisection.frontier import Frontier, smear
 from .bisection.prove import MOST_COORDINATES, BranchAndBound
 from .two_sided import Supremum
 
+LEAST_SHARE = 2.0**-1000  # of the volume: smaller ones count as much in the upper end, and nothing in the lower one
 SHARE_OF_WORST = 0.125  # tiles are halved together if their ends are at least this share of the largest gap apart
 
 
@@ -76,7 +77,7 @@ class _Tiles:
     p: float
     cut: Frontier  # its `bound` is the upper end
     low: np.ndarray
-    share: np.ndarray
+    share: np.ndarray  # at least LEAST_SHARE
 
     @classmethod
     def of(
@@ -93,14 +94,14 @@ class _Tiles:
         mean = _root_mean if p == 2 else lambda t: np.max(t, axis=0)
         with np.errstate(all="ignore"):
             low, high = mean(lows) / most / UP, mean(highs) / least * UP
-        share = np.prod((upper - lower) / search.target.domain.sides, axis=1)
+        share = np.maximum(np.prod((upper - lower) / search.target.domain.sides, axis=1), LEAST_SHARE)
         high = np.where(np.isnan(high), np.inf, high)
         cut = Frontier(lower, upper, high, search.cut_axis(space, behind))
         return cls(p, cut, np.minimum(np.nan_to_num(low, posinf=0.0), high), share)
 
     @property
     def lower(self) -> float:
-        return self._whole(self.low) / UP
+        return self._whole(np.where(self.share > LEAST_SHARE, self.low, 0.0) if self.p == 2 else self.low) / UP
 
     @property
     def upper(self) -> float:
