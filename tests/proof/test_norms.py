@@ -10,6 +10,7 @@ from flint import acb, arb, ctx
 import onelayer as ol
 from onelayer.formula.taylor.series import Space
 from onelayer.proof import norms
+from onelayer.proof.supremum import two_formulas
 
 # p, q, |p − q|² in balls, domain
 ONE = [
@@ -90,6 +91,15 @@ def test_a_weight_with_a_zero_proves_nothing():
     found = ol.norm("1 + x", "0", [(0, 1)], p=math.inf, weight="x", seconds=0.5)
     assert math.isinf(found.upper)
     assert not found.reached
+
+
+def test_tiles_whose_share_of_the_volume_vanishes():
+    """1e100 on a tile of 1e-250 in a domain of 1e150: the mean square is at least 1e-200, and a share of 1e-400 is 0."""
+    target = ol.Target("1e100 + 0*x", [(0, 1e150)])
+    search = two_formulas(target, target, ("p", "q")).search()
+    tiles = norms._Tiles.of(search, np.array([[0.0]]), np.array([[1e-250]]), 2.0, None)
+    assert tiles.upper >= 1e-100
+    assert tiles.lower == 0
 
 
 def test_a_weight_that_changes_sign_is_measured_by_its_size():

@@ -273,6 +273,16 @@ def test_a_wider_domain_is_not_valid(folder, tmp_path, name):
     assert "different sequences" not in found.reason
 
 
+@pytest.mark.parametrize("name", ["shift", "maximum"])
+def test_numbers_whose_sums_may_overflow(folder, tmp_path, name):
+    """Beside the number that is moved, units may add up many, and ∞·0 is no number."""
+    longest = json.loads((folder(name) / "target.json").read_text())["longest"]
+    edit = lambda t: t | {"ends": [-1.5e308, 1.5e308]}  # noqa: E731
+    said = f"all n ≤ {longest} and all x in [-1.5e+308, 1.5e+308]^n"
+    found = briefly(forged(folder(name), tmp_path / "f", lambda r: r | {"domain": said}, edit))
+    assert (found.verdict, found.reason) == ("NOT CHECKABLE", "numbers may overflow")
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("flag", ["causal", "any_length", "residual"])
