@@ -157,10 +157,8 @@ def read_tensors(content: bytes, stored: str = "") -> tuple[Record, dict[str, tu
 
     Weights that are `stored` as bfloat16 or int8 are float32 numbers of the same value, and so is their fingerprint.
     """
-    length, kinds = (
-        int.from_bytes(content[:8], "little"),
-        {"F64": (8, "d"), "F32": (4, "f"), "BF16": (2, "H"), "I8": (1, "b")},
-    )
+    length = int.from_bytes(content[:8], "little")
+    kinds = {"F64": (8, "d"), "F32": (4, "f"), "BF16": (2, "H"), "I8": (1, "b")}
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
     header, data = read_json(content[8 : 8 + length], "the header of model.safetensors"), content[8 + length :]
     about, digest, end, found = header.pop("__metadata__", {}), hashlib.sha256(), 0, dict[str, Any]()
@@ -3734,7 +3732,8 @@ class Rounded:
     def __init__(self, w: Record, u: Any) -> None:
         """Weights between 2^±400, in float32 2^±40: underflow moves a score by less than u/1000, a value by what is charged."""
         self.w, self.u, self.floats, self.columns = w, u, Floats(u), dict[str, Any]()
-        self.tiny, self.gamma, far = self.floats.smallest, self.floats.gamma, 2.0 ** (400 if self.floats.double else 40)
+        self.tiny, self.gamma = self.floats.smallest, self.floats.gamma
+        self.far = far = 2 ** (400 if self.floats.double else 40)
         odd = [name for name, rows in w.items() if any(v and not 1 / far <= abs(v) <= far for v in flattened(rows))]
         need(not odd, f"numbers of {', '.join(sorted(odd))} are beyond {far:.0e} or its inverse", UNCHECKED)
 
@@ -3953,14 +3952,15 @@ def carried(levels: Levels, reach: Any) -> int:
     """The coordinate of the stream that numbers |x| ≤ reach enter as they are, where T is the head's average of that, to the bit.
 
     Behind the head every sum that counts has one summand that is not 0, times 1, so that nothing is rounded: value, W^O, relu(z)
-    − relu(−z), read-out. All weights there are 0 or ±1, and other sums have fewer than 10^6 summands: none overflows.
+    − relu(−z), read-out. All weights there are 0 or ±1; other sums have at most as many summands as a column has such.
     """
     c, w = levels.c, levels.w
     names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not pass numbers on"
-    plain = c["features_in"] == c["features_out"] == c["heads"] == 1
-    few = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
-    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and few
-    need(10**8 * reach * levels.tiny < 1, "numbers may overflow", UNCHECKED)
+    ones = {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0}
+    plain = ones and c["features_in"] == c["features_out"] == c["heads"] == 1
+    behind = (w["W_V"][0], *map(w.get, names[2:]))
+    wide = math.prod(max(sum(map(bool, column)) for column in zipped(*rows)) for rows in behind)
+    need(16 * wide * (reach + levels.far) * levels.tiny < 1, "numbers may overflow", UNCHECKED)
     need(plain and not any(flattened([w[k] for k in ("b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
 
     def sole(rows: Any, j: int, one: float = 1.0) -> int:
@@ -5391,9 +5391,8 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
             config = read_config(about, tensors, len(domain.box), len(f))
             moved = all(node[0] == "var" or node == NOTHING for node in f)
             need(moved, "the layer does not copy numbers", UNCHECKED)
-            sources = [node[2] if node[0] == "var" else None for node in f]
-            most, levels = max(map(abs, flattened(domain.box))), Levels(*config[:2], u, numbers=True)
-            return copied(levels, config[2], sources, exact(most))
+            sources, reach = [node[2] if node[0] == "var" else None for node in f], max(map(abs, flattened(domain.box)))
+            return copied(Levels(*config[:2], u, numbers=True), config[2], sources, exact(reach))
         layer = read_layer(about, tensors, domain.box, len(f), u)
         if lower > 0:
             step_by_step = partial(read_layer, about, tensors, domain.box, len(f), u, general=True)
