@@ -26,50 +26,26 @@ LOOKING = (
     "proof/witness.py",
 )  # and all that they enter
 Function = tuple[str, int]  # module, as a path below the package, and the first line
-ARGUMENTS = (  # about rounding: what is bounded, the lemma, the files, who uses it
+ARGUMENTS = (  # about rounding: what is bounded, the lemma, its files, who uses it
     (
-        "sums in any order",
-        "k terms cost u[Σ′ + (k − 2)⁺Σ + the result], and what underflows; multiples of one power of two add up exactly",
-        ("layer/affine.py",),
-        "the reading of weights, and so analytic bounds, exports, `fast`",
+        "running error, for any weights",
+        "every step adds u of its result, and the smallest number; a factor that all exponentials share cancels",
+        ("layer/rounding/running.py", "proof/bisection/transformer.py", "proof/bisection/attention.py"),
+        "bisection; slopes in C, circuits, the gates of the theorem, our own arithmetic on a grid",
     ),
     (
-        "averages, box by box",
-        "an average moves by Σ w_t η_t (v_t − z)/(1 + Σ w_t η_t), whatever made its exponentials",
-        ("layer/rounding/deployed.py", "layer/rounding/proportional.py"),
-        "the same, and the search in float32",
+        "numbers affine in x̂ and in averages, for weights that were read",
+        "k terms cost u[Σ′ + (k − 2)⁺Σ + the result], and what underflows; multiples of one power of two add up exactly; "
+        "an average moves by Σ w_t η_t (v_t − z)/(1 + Σ w_t η_t)",
+        ("layer/affine.py", "layer/rounding/deployed.py", "layer/rounding/proportional.py"),
+        "analytic bounds, composed layers, exports, `fast`, the search in float32",
     ),
     (
         "attention in blocks",
         "the same factor multiplies both sums",
         ("layer/rounding/online_softmax.py",),
-        "other programs and kernels",
+        "other programs and kernels, by either of the two",
     ),
-    (
-        "running error",
-        "every step of the layer adds u of its result, and the smallest number",
-        ("proof/bisection/transformer.py", "proof/bisection/attention.py"),
-        "bisection: any weights",
-    ),
-    (
-        "gates of the theorem",
-        "∂F/∂log e_j = F(1[j = 0] − p_j)",
-        ("layer/rounding/whole_box.py",),
-        "the representative method",
-    ),
-    (
-        "slopes as computed",
-        "weights, values and sums one after another",
-        ("layer/rounding/computed_slopes.py",),
-        "slopes in C",
-    ),
-    (
-        "sizes of numbers",
-        "products of weights and tokens as small tables",
-        ("proof/circuit/number_sizes.py",),
-        "circuits",
-    ),
-    ("outer functions", "as many roundings of the sum of all sizes", ("layer/composed_reading.py",), "composed layers"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The rounding lemma for gates against ball arithmetic, with zero slack: the model's float64 gate is within its bound."""
+"""The running error of gates against ball arithmetic, with zero slack: the model's float64 gate is within its bound."""
 
 import numpy as np
 import torch
@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onelayer import Target
-from onelayer.construction.representative.layer import reach_of
+from onelayer.construction.representative.layer import gate_rounding, reach_of
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.rounding.whole_box import GateRounding
 
 
 def exact_gate(target, beta, cells, kept, x):
@@ -58,20 +57,20 @@ def test_float64_gates_are_within_the_bound(D, beta, side, seed):
     rng = np.random.default_rng(seed)
     target = Target("x1", [side] * D)
     cells, kept = [(int(rng.integers(1, 30)), 30) for _ in range(D)], rng.random(D) < 0.8
-    bound = GateRounding(D, reach_of(target)).gate(beta)
+    bound = gate_rounding(D, reach_of(target), beta)
     assert violations(target, beta, cells, kept, bound, seed, 60) == 0
 
 
 def test_the_comparison_can_fail():
     """A bound a thousand times smaller is violated: the test above has teeth."""
     target = Target("x1", [(0.1, 0.3)] * 2)
-    bound = 1e-3 * GateRounding(2, reach_of(target)).gate(1e6)
+    bound = 1e-3 * gate_rounding(2, reach_of(target), 1e6)
     assert violations(target, 1e6, [(1, 3)] * 2, [True] * 2, bound, 0, 100) > 0
 
 
 def test_the_bound_is_not_absurdly_large():
-    assert GateRounding(2, 1.0).gate(100.0) < 1e-13
+    assert gate_rounding(2, 1.0, 100.0) < 1e-13
 
 
 def test_no_bound_is_claimed_where_errors_are_not_small():
-    assert GateRounding(2, 1.0).gate(1e14) == float("inf")
+    assert gate_rounding(2, 1.0, 1e14) == float("inf")

@@ -6,6 +6,8 @@ import torch
 
 import onelayer as ol
 from onelayer.common.budget import Budget
+from onelayer.model import program
+from onelayer.model.on_tensors import OnTensors
 from onelayer.proof.claim import Claim
 from onelayer.proof.decision import prove_by
 
@@ -19,6 +21,23 @@ def blank(dtype, **changes):
         for name, t in model.state_dict().items():
             t.fill_(float(name == "scale"))
     return model.eval().requires_grad_(False)
+
+
+class OneAfterAnother(OnTensors):
+    """Sums from the left, one term after another, without fused operations: the same numbers on every processor."""
+
+    def linear(self, x, name):
+        W = getattr(self.model, f"W_{name}")
+        y = x[..., :1] * W[0]
+        for i in range(1, len(W)):
+            y = y + x[..., i : i + 1] * W[i]
+        return y + getattr(self.model, f"b_{name}") if name != "O" or self.config.projection_bias else y
+
+
+def answers(model, x):
+    """[program, input]: as torch computes them, with sums in whatever order this processor likes, and from the left."""
+    batch = x[:, None, None]
+    return torch.stack([model(batch), program.answer(OneAfterAnother(model, batch))])[:, :, 0, 0]
 
 
 def proved(model, target):

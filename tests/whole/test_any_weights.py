@@ -12,7 +12,7 @@ from safetensors.torch import save
 
 import onelayer as ol
 from checking import check, checker, forged
-from made_by_hand import blank, proved
+from made_by_hand import answers, blank, proved
 from onelayer.approximation import Approximation
 from onelayer.deployment.export.subject import Bound, Subject
 from onelayer.formula.taylor.kink import relu_lines
@@ -242,7 +242,11 @@ def test_the_units_of_a_pair_that_write_to_different_coordinates(tmp_path):
     """219 numbers of half a unit are added to x one by one: the prover and the checker count every one of them."""
     model, total = pairs_that_part()
     x = torch.linspace(0.5, 1, 2001, dtype=torch.float32)
-    error = max(abs(Fraction(y) - total * Fraction(a)) for a, y in zip(x.tolist(), in_ones(model, x), strict=True))
+    error = max(
+        abs(Fraction(y) - total * Fraction(a))
+        for found in answers(model, x).tolist()
+        for a, y in zip(x.tolist(), found, strict=True)
+    )
     target = ol.Target(f"{total.numerator}/{total.denominator}*x1", [(0.5, 1)])
     assert float(error) > 5e-6
     assert proved(model, target) >= float(error)
@@ -251,11 +255,6 @@ def test_the_units_of_a_pair_that_write_to_different_coordinates(tmp_path):
     )
     facts = ol.build("x1", [(0.5, 1)], 0.01).facts
     assert check(Approximation.of(model, target, claim, facts).save(tmp_path / "layer")).verdict == "NOT CHECKABLE"
-
-
-def in_ones(model, x):
-    """Answers to one input after another."""
-    return [float(model(one.reshape(1, 1, 1))) for one in x]
 
 
 def test_the_top_of_a_very_high_parabola():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import onelayer as ol
-from made_by_hand import blank, proved
+from made_by_hand import answers, blank, proved
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.reading import form_of_model
 
@@ -24,7 +24,7 @@ def test_tokens_of_a_head_that_go_different_ways():
     model.W_R[[0, 3, 4], 0] = 1.0
     left = Fraction(H * (large - larger))
     x = torch.linspace(-0.5, 0.5, 64)
-    error = float((model(x[:, None, None])[:, 0, 0].double() - x.double() - float(left)).abs().max())
+    error = float((answers(model, x).double() - x.double() - float(left)).abs().max())
     assert error > 1e-3
     target = ol.Target(f"x1 - {-left.numerator}/{left.denominator}", [(-0.5, 0.5)])
     assert proved(model, target) >= error
@@ -41,7 +41,7 @@ def test_a_masked_token_whose_key_is_a_sum_that_cancels(dtype):
     model.S[0, 5], model.W_V[0, 5, 0], model.W_O[0, 6] = 1.0, 1.0, 1.0
     model.W_R[[0, 6], 0] = 1.0
     x = torch.linspace(-0.5, 0.5, 5, dtype=dtype)
-    error = float((model(x[:, None, None])[:, 0, 0] - x).abs().max())
+    error = float((answers(model, x) - x).abs().max())
     assert error == pytest.approx(0.5)  # the token has half of the weight
     assert proved(model, ol.Target("x1", [(-0.5, 0.5)])) >= error
 
@@ -61,7 +61,7 @@ def test_an_embedding_that_underflows_and_is_made_large_again(kind, dtype):
         model.S[0, 3], model.W_V[0, 3, 0] = 1.0, 1.0
     x = torch.linspace(-0.4, 0.4, 101, dtype=dtype)
     wanted = x if kind == "value" else torch.sigmoid(x)
-    error = float((model(x[:, None, None])[:, 0, 0] - wanted).abs().max())
+    error = float((answers(model, x) - wanted).abs().max())
     assert error > 0.09
     assert proved(model, ol.Target("x1" if kind == "value" else "sigmoid(x1)", [(-0.4, 0.4)])) >= error
 
@@ -94,7 +94,7 @@ def test_a_constant_that_all_heads_are_added_up_with():
     model.W_O[:, 4], model.W_R[4, 0], model.b_R[0] = 1.0, 1.0, -1.0
     x, each = torch.linspace(-0.5, 0.5, 101), Fraction(float(model.W_V[1, 1, 0])) * (H - 1)
     exact = float(each) * torch.sigmoid(x.double())
-    error = float((model(x[:, None, None])[:, 0, 0].double() - exact).abs().max())
+    error = float((answers(model, x).double() - exact).abs().max())
     assert error > 1e-5
     assert proved(model, ol.Target(f"{each.numerator}/{each.denominator}*sigmoid(x1)", [(-0.5, 0.5)])) >= error
 
@@ -113,7 +113,7 @@ def test_constants_that_add_up_without_rounding_until_x_joins_them(kind):
     x = torch.linspace(-0.5, 0.5, 101)
     formula = {"value alone": "1 + x1", "value": "(1 + x1)/2", "key": "sigmoid(1 + x1)"}[kind]
     target = ol.Target(formula, [(-0.5, 0.5)])
-    error = np.abs(model(x[:, None, None])[:, 0, 0].double().numpy() - target(x.double().numpy()[:, None])[:, 0]).max()
+    error = np.abs(answers(model, x).double().numpy() - target(x.double().numpy()[:, None])[:, 0]).max()
     assert error > 0.01
     assert proved(model, target) >= error
 
@@ -127,7 +127,7 @@ def test_a_unit_of_constants_that_goes_several_ways(dtype):
         model.W_2[0, 3:6] = torch.tensor(numbers, dtype=dtype)
         x = torch.linspace(-0.5, 0.5, 11, dtype=dtype)
         for plus in (0, 1):
-            error = float((model(x[:, None, None])[:, 0, 0] - x - plus).abs().max())
+            error = float((answers(model, x) - x - plus).abs().max())
             assert proved(model, ol.Target(f"x1 + {plus}", [(-0.5, 0.5)])) >= error
 
 
@@ -171,6 +171,6 @@ def test_what_cancels_to_0_in_the_stream_and_again_on_its_ways_out(dtype):
         model.W_2[2 * i : 2 * i + 2, at + 2] = torch.tensor([-1.0, 1.0], dtype=dtype)
     model.W_R[0, 0], model.W_R[3:7, 0] = 1.0, 1.0
     x = torch.linspace(-0.5, 0.5, 11, dtype=dtype)
-    error = float((model(x[:, None, None])[:, 0, 0] - x).abs().max())
+    error = float((answers(model, x) - x).abs().max())
     assert error > 1000
     assert proved(model, ol.Target("x1", [(-0.5, 0.5)])) >= error

@@ -7,6 +7,8 @@ import torch
 
 from ..common.errors import InputError
 
+VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
+
 
 @dataclass(frozen=True)
 class Arithmetic:

@@ -2,7 +2,7 @@
 
 Every hidden unit must read one coordinate of the stream, as it is: relu(z_k + b). With the network replaced by one that passes
 these coordinates through, the model is an ordinary one, whose reading is that of the inner functions A. All other numbers are
-the stored floats: T = bias + Σ_i values_i·relu(A_lane(i) + offset_i), up to the rounding that `OuterNetwork.rounding` bounds.
+the stored floats: T = bias + Σ_i values_i·relu(A_lane(i) + offset_i), up to the rounding of these sums (`affine`).
 """
 
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ import torch
 
 from ..common.outward import UP_FEW, UP_MANY
 from ..model.transformer import SingleLayerTransformer
+from .affine import AffineNumbers, linear
 from .arithmetic import Arithmetic
 from .assemble.composed import FEED_FORWARD
 from .assemble.frame import write_identity
@@ -26,18 +27,14 @@ class OuterNetwork:
     values: np.ndarray  # [relu, out]
     bias: np.ndarray  # [out]
 
-    def rounding(self, lane: int, output: int, top: float, a: Arithmetic) -> float:
-        """How far the ReLUs of a lane, as computed from a ≤ top, can be from their exact sum: γ Σ|v_i|·relu(top + offset_i).
-
-        Each is rounded when its offset is added and when it is multiplied, and then with every sum of the network.
-        """
-        own = self.lanes == lane
-        reach = np.maximum(top + self.offsets[own], 0.0) * UP_FEW
-        terms = (len(self.lanes) + 8) * a.u
-        sizes = float((np.abs(self.values[own, output]) * reach).sum() + abs(self.bias[output]))
-        if not terms < 0.1 or not 4 * sizes < a.overflow:
-            return float("inf")
-        return float((terms / (1 - terms) * sizes + 8 * len(self.lanes) * a.smallest) * UP_MANY)
+    def rounding(self, tops: np.ndarray, a: Arithmetic) -> np.ndarray:
+        """How far outputs, as computed from lanes [lane] of at most `tops`, can be from the exact ones. ReLUs are symbols."""
+        reach, n = np.maximum(tops[self.lanes] + self.offsets, 0.0) * UP_FEW, len(self.lanes)
+        mid = np.eye(1 + n)[1:]
+        units = AffineNumbers(mid, 0 * mid, 0 * mid, mid[:, :0], np.full(n, a.u))  # an offset is added
+        outputs = linear(linear(units, self.values, None, a), np.eye(len(self.bias)), self.bias, a)
+        off, sizes = (t @ np.append(1.0, reach) * UP_MANY for t in (outputs.errors + outputs.rad, outputs.size))
+        return np.where((4 * sizes < a.overflow) & ((4 * reach).max(initial=0.0) < a.overflow), off, np.inf)
 
 
 def network_of(model: SingleLayerTransformer) -> tuple[SingleLayerTransformer, OuterNetwork] | None:

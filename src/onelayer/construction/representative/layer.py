@@ -23,10 +23,11 @@ from ...common.errors import InputError
 from ...common.numbers import at_least, at_most, exact
 from ...common.outward import UP_FEW, U
 from ...common.progress import Progress
+from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.layer import GateLayer, gate_layer
-from ...layer.rounding.whole_box import GateRounding
+from ...layer.rounding import running
 from ...target.declared import condition_of
 from ...target.samples import require_function
 from ...target.target import Target
@@ -123,14 +124,28 @@ def theorem_rounding(
         total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U * (centre + R) + target.evaluation_error
     else:
         total, largest, error = actual
-    gates = GateRounding(D, reach_of(target))
+    dot = M * U / (1 - M * U)  # of the sum over the heads
+    evaluation = 1.01 * (total * (gate_rounding(D, reach_of(target), sharpness) + dot) + (M + 1) * U * centre)
     return {
         "values": error * UP_FEW,
         "differences": M * D * 2.0**D * U * largest * 1.01 + M * D * 2.0**-1073,
         # in the layout "heads" the bias f(centre) is one more summand of the dot product over the heads
-        "evaluation": gates.layer(sharpness, total, M, largest + centre) + 1.01 * (M + 1) * U * centre + M * 2.0**-1073,
+        "evaluation": evaluation + 2 * U * (largest + centre) + M * 2.0**-1073,
         "selection": 8 * U * wide,
     }
+
+
+def gate_rounding(dimension: int, reach: float, sharpness: float) -> float:
+    """How far a computed gate can be from F: an average of one 1 and 0s, by the running error of a head (`rounding.running`).
+
+    Centre and scale of the box are rounded, and x̂ twice, in all e_x; of s_j = fl(fl(β b_j) − fl(β x̂_j)), at most β in size, b_j
+    and three operations are. Masked tokens have weight 0 exactly.
+    """
+    e_x = U * (3 + 2 * reach) * 1.01
+    score = abs(sharpness) * (e_x + 2.75 * U)
+    epsilon = running.exponentials(np.array(1.01 * (score + 2 * abs(sharpness) * U + FLOAT64.exp_error)))
+    one, zero = np.array(1.0), np.array(0.0)
+    return float(running.moved(epsilon, 1.0) + running.averages(dimension + 1, one, one, zero, FLOAT64))
 
 
 def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:

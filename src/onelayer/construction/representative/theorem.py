@@ -3,7 +3,7 @@
 sup |T − f| ≤ (a-priori bound of the plan)                       exact T with exact values
             + (error of the values y_k)                          T averages the y_k
             + M·D·2^D·u·max|y|                                   mixed differences in floating point
-            + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (`layer.rounding.whole_box`)
+            + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (`gate_rounding`)
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 

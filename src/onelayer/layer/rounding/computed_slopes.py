@@ -1,4 +1,4 @@
-"""The rounding of slopes that are computed head by head, as the C export does.
+"""The running error of slopes that are computed head by head, as the C export does.
 
 For a head with weights w_t, values v_t = values_t + x̂·u_t and keys k_t the slope along x̂_i is
 
@@ -6,9 +6,9 @@ For a head with weights w_t, values v_t = values_t + x̂·u_t and keys k_t the s
 
 and with K = max|k_ti|, R and R_k the ranges of values and of keys over the box, V = max|v_t|, n tokens and u the unit roundoff:
 
-    weights   an exponential is off by η relative: scores by d_s = Σ_i|k_ti| e_x + (D + 3)u·S, their distance from the
-              largest by 2u·S, exp by κu. All weights then move by at most 2η relative, means of what spans R by 2η·R, and
-              the covariance of v and k by at most 2η·R·R_k, and Σ w u by 2η·max|u|
+    weights   an exponential is off by ε relative (`running.exponentials`). The covariance of v and k is the average of
+              (v − a)(k − b) less the product of those of v − a and k − b, a and b the middles of their ranges: with w what
+              `running.moved` says of a range of 1, it moves by (3w/2 + w²)·R·R_k
     values    v_t is off by (D + 2)u·V + max|u| e_x, m by that and (n + 6)u·V: both count K times
     sums      products and the sum over tokens cost (n + 8)u of R·K + max|u|
 
@@ -24,9 +24,9 @@ from torch import Tensor
 from ...common.outward import UP
 from ..arithmetic import Arithmetic
 from ..form import Form
+from . import running
 
-LARGEST_LOSS = 1e-3  # η beyond which nothing is claimed
-INFLATION = 1.02
+INFLATION = 1.15  # products of errors, of which ε is the largest
 
 
 def gradient_rounding(
@@ -36,29 +36,29 @@ def gradient_rounding(
     D, m, u = form.dimension, len(form.bias), arithmetic.u
     by = torch.tensor(scale, dtype=torch.float64).abs()
     e_x = 2.1 * u * edge + arithmetic.lost(float(by.max()))
+    x, x_off = torch.full((D,), edge, dtype=torch.float64), torch.full((D,), e_x, dtype=torch.float64)
     total, sizes = 2 * u * form.linear.abs(), form.linear.abs()  # [coordinate, out]
     for block in form.blocks:
-        hidden, n = ~block.there, block.biases.shape[1]
-        spread = block.keys.abs().sum(dim=2)
-        S = (spread * edge + block.biases.abs()).masked_fill(hidden, 0.0).amax(dim=1)  # [head]
-        d_s = spread.masked_fill(hidden, 0.0).amax(dim=1) * e_x + (D + 3) * u * S
-        eta = (d_s + 2 * u * S + 2 * arithmetic.exp_error) * 1.01
-        if not float(eta.max()) <= LARGEST_LOSS:
-            return torch.full((m * D,), torch.inf, dtype=torch.float64)
-        gone = hidden[..., None]
+        gone, n = ~block.there[..., None], block.biases.shape[1]
+        keys, biases = block.keys.masked_fill(gone, 0.0), block.biases.masked_fill(~block.there, 0.0)
+        S, off = running.sums(x.numpy(), x_off.numpy(), keys.transpose(1, 2).numpy(), biases.numpy(), arithmetic)
+        exponent = 1.01 * (off + 2 * u * S.max(axis=1, keepdims=True) + arithmetic.exp_error)
+        weights = torch.from_numpy(running.moved(running.exponentials(exponent.max(axis=1)), 1.0))[:, None, None]
         swing = block.slopes.abs().sum(dim=2) * edge
         high = (block.values + swing).masked_fill(gone, -torch.inf).amax(dim=1)  # [head, out]
         low = (block.values - swing).masked_fill(gone, torch.inf).amin(dim=1)
         V, R = torch.maximum(high.abs(), low.abs()), high - low
-        K = block.keys.abs().masked_fill(gone, 0.0).amax(dim=1)  # [head, coordinate]
+        K = keys.abs().amax(dim=1)  # [head, coordinate]
         moves = block.slopes.abs().masked_fill(gone[..., None], 0.0).amax(dim=1)  # [head, coordinate, out]
-        off = (n + D + 8) * u * V + 2 * moves.sum(dim=1) * e_x  # of v_t and of m together
-        per_slope = torch.einsum("hi,ho->hio", K, off + (n + 8) * u * R) + (n + 8) * u * moves
-        covariance = torch.einsum("hi,ho->hio", block.key_spreads(), R) + moves
+        off_values = (n + D + 8) * u * V + 2 * moves.sum(dim=1) * e_x  # of v_t and of m together
+        per_slope = torch.einsum("hi,ho->hio", K, off_values + (n + 8) * u * R) + (n + 8) * u * moves
+        covariance = torch.einsum("hi,ho->hio", block.key_spreads(), R)
+        reweighted = weights * ((1.5 + weights) * covariance + 2 * moves)  # u_ti lies within ± `moves`
         vanished = n * arithmetic.smallest * (1 + torch.einsum("hi,ho->hio", K, R) + moves)
-        total = total + (per_slope + 2.1 * eta[:, None, None] * covariance + vanished).sum(dim=0)
+        total = total + (per_slope + reweighted + vanished).sum(dim=0)
         sizes = sizes + (torch.einsum("hi,ho->hio", K, R) + moves).sum(dim=0)
     if not float((sizes * (1 + by[:, None])).max()) < arithmetic.overflow / 64:
         return torch.full((m * D,), torch.inf, dtype=torch.float64)
     total = total + (form.heads + 6) * u * sizes
-    return (INFLATION * total * by[:, None]).T.flatten() * UP + 2 * arithmetic.smallest  # the scale may take it there
+    found = (INFLATION * total * by[:, None]).T.flatten() * UP + 2 * arithmetic.smallest  # the scale may take it there
+    return found.nan_to_num(nan=torch.inf)

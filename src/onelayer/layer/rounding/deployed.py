@@ -40,10 +40,10 @@ from torch import Tensor
 
 from ...common.outward import UP_FEW, UP_MANY
 from ...formula.additive import home_of, maximal
-from ..arithmetic import FLOAT64, Arithmetic
+from ..arithmetic import FLOAT64, VANISHED, Arithmetic
 from ..assemble.frame import Frame
 from ..form import Block, Form
-from .proportional import VANISHED, maximum_rounding, proportional_fit
+from .proportional import maximum_rounding, proportional_fit
 
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most

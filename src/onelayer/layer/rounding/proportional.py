@@ -20,8 +20,6 @@ from ..arithmetic import FLOAT64
 from ..form import Block
 from ..heads import shortfall
 
-VANISHED = 800.0  # exp(−800) is 0 in every arithmetic
-
 
 @dataclass(frozen=True)
 class ProportionalFit:

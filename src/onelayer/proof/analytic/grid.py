@@ -13,7 +13,7 @@ W = max_t Σ_i |keys_ti − κ_i|, normalised coordinates off by e_x = 3u·edge,
     q_t               (D + 3)u·S
     exponents of E    W(e_x + 8u·edge): x_i − m_i ≤ 2·edge is rounded once, the difference of keys once, the product once
     exponentials      κu each, D + 1 of them, and D + 1 products
-    averaging         all of this is relative, per exponential: R times their sum
+    averaging         all of this is relative, per exponential: `running.moved`
     sums              two dot products of n terms, the values, slopes and the quotient: (2n + D + 16)u·V
 
 Then the heads are added up, (heads + 8)u·ΣV. Underflow is harmless as long as no exponent of E exceeds 300 in size: the
@@ -31,8 +31,8 @@ from torch import Tensor
 from ...common.outward import U
 from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
+from ...layer.rounding import running
 from ...layer.rounding.deployed import Boxes, FormProgram
-from ...layer.rounding.whole_box import EXP_ULPS, INFLATION
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time
@@ -162,15 +162,14 @@ def grid_rounding(form: Form, edge: float) -> Float[Tensor, " out"]:
         hidden = ~block.there
         S = (block.keys.abs().sum(dim=2) * edge + block.biases.abs()).masked_fill(hidden, 0.0).amax(dim=1)
         W = _relative_keys(block).abs().sum(dim=2).amax(dim=1)
-        relative = W * (e_x + 8 * U * edge) + (D + 3) * U * S + (EXP_ULPS + 1) * (D + 1) * U
-        if not float(relative.max()) <= 1e-3:
-            return torch.full_like(form.bias, torch.inf)
+        relative = W * (e_x + 8 * U * edge) + (D + 3) * U * S + (FLOAT64.exp_error + U) * (D + 1)
         swing = block.slopes.abs().sum(dim=2)
         high = (block.values + edge * swing).masked_fill(hidden[..., None], -torch.inf).amax(dim=1)
         low = (block.values - edge * swing).masked_fill(hidden[..., None], torch.inf).amin(dim=1)
         size = torch.maximum(high.abs(), low.abs())
         n = block.biases.shape[1]
         moved = swing.masked_fill(hidden[..., None], 0.0).amax(dim=1) * e_x
-        by_head = relative[:, None] * (high - low) + (2 * n + D + 16) * U * size + moved
+        epsilon = running.exponentials(relative[:, None].numpy())
+        by_head = torch.from_numpy(running.moved(epsilon, (high - low).numpy())) + (2 * n + D + 16) * U * size + moved
         total, sizes = total + by_head.sum(dim=0), sizes + size.sum(dim=0)
-    return INFLATION * (total + (form.heads + D + 8) * U * sizes)
+    return 1.12 * (total + (form.heads + D + 8) * U * sizes)

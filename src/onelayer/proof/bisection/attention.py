@@ -25,12 +25,12 @@ from ...common.outward import UP, UP_FEW, UP_MANY, U
 from ...formula.taylor.functions import apply, power
 from ...formula.taylor.kink import maximum
 from ...formula.taylor.series import TINY, Taylor
-from ...layer.arithmetic import Arithmetic
+from ...layer.arithmetic import VANISHED, Arithmetic
 from ...layer.heads import shortfall
+from ...layer.rounding import running
 
 NEGLIGIBLE_SCORE = -40.0  # a token this far below another in score does not count for the enclosure `maximum`
 MOST_MAXIMA = 32  # heads per batch that get a symbol
-VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
 
 Offs = tuple[np.ndarray, np.ndarray, np.ndarray]  # |computed − exact| of queries, keys, values
 
@@ -172,14 +172,10 @@ def score_rounding(
     s: Taylor, factors: tuple[Taylor, Taylor], offs: Offs, root: float, arithmetic: Arithmetic
 ) -> tuple[np.ndarray, np.ndarray]:
     """(|computed s − s| [box, head, row, token], whether no score can overflow [box, head, row])."""
-    u, (q, k), (q_off, k_off, _) = arithmetic.u, factors, offs
+    size = s.size()
+    whole, off = running.scores((factors[0].size(), factors[1].size()), (offs[0], offs[1]), root, arithmetic)
     with np.errstate(all="ignore"):
-        q_size, k_size, size = q.size(), k.size(), s.size()
-        dot = lambda a, b: np.einsum("bhrw,bhtw->bhrt", a, b)  # noqa: E731
-        exact = dot(q_size, k_size)
-        off = (dot(q_size, k_off) + dot(q_off, k_size + k_off) + (q.shape[-1] + 2) * u * exact) / root * 1.01
-        off = off + 2.1 * u * size + arithmetic.score_roundings * u * exact / root * 1.01 + arithmetic.smallest
-        return off, (exact + size).max(axis=-1) < arithmetic.overflow / 8
+        return off + 2.1 * arithmetic.u * size, (whole + size).max(axis=-1) < arithmetic.overflow / 8
 
 
 def _rounding(
@@ -211,12 +207,12 @@ def _rounding(
         exponent = off + at_best + u * (reach + np.where(below, 0.0, largest))
         exponent = exponent + 2 * (1 + arithmetic.rescalings) * arithmetic.exp_error
         shift = 2 * u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
-        epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP_FEW, np.inf)
-        epsilon = np.where(own, 0.0, epsilon)
+        epsilon = np.where(own, 0.0, running.exponentials(exponent + shift))
         weighted = (ceiling * epsilon)[..., None]
         moves = (weighted * (size + away[..., None, :])).sum(axis=3)
         mass = np.abs(base.size()) + (ceiling[..., None] * size).sum(axis=3)
-        return moves * 1.12 * UP_FEW + _averaging(n, mass, base.size() + size.max(axis=3), v_off, arithmetic)
+        most = base.size() + size.max(axis=3)
+        return moves * 1.12 * UP_FEW + running.averages(n, mass, most, _largest(v_off), arithmetic)
 
 
 def _rounding_of_maximum(
@@ -244,11 +240,9 @@ def _rounding_of_maximum(
         moves = np.abs(line.gamma) * 2 * counts + line.dropped * grown
         moves = moves + np.where(taken, 0.0, np.abs(line.gamma) * line.short + 2 * line.uneven + line.dropped)
         most = base.size() + size.max(axis=3)
-        return moves * UP_FEW + _averaging(n, most, most, v_off, arithmetic)
+        return moves * UP_FEW + running.averages(n, most, most, _largest(v_off), arithmetic)
 
 
-def _averaging(n: int, mass: np.ndarray, most: np.ndarray, v_off: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
-    """What errors of the values, normaliser, division and the sum over n tokens cost; Σ_t w_t |v_t| ≤ mass, |v_t| ≤ most."""
-    values = v_off.max(axis=2)[:, :, None, :]
-    relative, R = (2 * (n + arithmetic.rescalings) + 8) * arithmetic.u, arithmetic.rescalings
-    return (relative * mass + values * (1 + relative)) * UP_FEW + 2 * n * (1 + R) * arithmetic.smallest * (1 + most)
+def _largest(v_off: np.ndarray) -> np.ndarray:
+    """The largest error of a value, [box, head, row, width]."""
+    return np.asarray(v_off.max(axis=2)[:, :, None, :])

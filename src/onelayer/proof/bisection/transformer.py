@@ -17,6 +17,7 @@ from ...formula.taylor.kink import KinkSymbol, relu_lines
 from ...formula.taylor.series import TINY, Space, Taylor
 from ...layer.affine_layer import opposite_pairs
 from ...layer.arithmetic import Arithmetic
+from ...layer.rounding import running
 from ...model import program
 from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
@@ -86,12 +87,8 @@ class Rounded(program.ArraySteps[Value]):
         more: np.ndarray | float = 0.0,
     ) -> Value:
         """x W + bias, the products summed in any order. `more`: |x| may be this much larger than its model."""
-        u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
-            size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
-            relative = np.where(terms * u < 0.01, terms * u * 1.01, np.inf) + error
-            rounded = np.where(size > 0, relative * size, 0.0)
-            off = (x.off @ np.abs(W) + rounded) * UP_FEW + self.arithmetic.smallest * terms
+            size, off = running.sums(x.model.size() + more, x.off, W, bias, self.arithmetic, error)
         return Value(x.model.linear(W, bias, error), self._without_overflow(size, off))
 
     def _without_overflow(self, size: np.ndarray, off: np.ndarray) -> np.ndarray:

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.outward import UP_MANY, U
-from ...layer.arithmetic import Arithmetic, arithmetic_of
+from ...layer.arithmetic import VANISHED, arithmetic_of
+from ...layer.rounding import running
 from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.on_taylor import Weights
 from ..overflow import cannot_overflow
 from .graph import product
-
-MOST_EXPONENT = 0.1  # errors of an exponent beyond this are not followed
-VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,6 @@ class AttentionSizes:
     written: TokenTable  # v W^O [head, …, d_model]
 
 
-def rounded(a: Arithmetic, size: np.ndarray, off: np.ndarray, W: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
-    """The error of a product with W, bias added, whatever the order of the sums."""
-    W, terms = np.abs(W), 1.01 * (W.shape[-2] + 3)
-    return (off @ W + terms * a.u * ((size + off) @ W + np.abs(b))) * UP_MANY + terms * a.smallest
-
-
 def attention_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> AttentionSizes:
     """Embedding, scores and averages, Eq. (5) and (6), for |x̂| ≤ edge; infinite errors where scores are too uncertain."""
     c, w, a = model.config, Weights(model), arithmetic_of(model.W_E.dtype)
@@ -116,16 +108,14 @@ def attention_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: boo
     table = TokenTable(rows.values[None], rows.errors[None], rows.edge)
     biases = {s: getattr(w, f"b_{s}")[:, None] if c.projection_bias else 0.0 for s in "QKV"}
     q, k, v = (table.then(getattr(w, f"W_{s}"), bias=biases[s]) for s in "QKV")
-    q_off, k_off, v_off = (rounded(a, e[None], e_off[None], getattr(w, f"W_{s}"), biases[s]) for s in "QKV")
+    q_off, k_off, v_off = (running.sums(e, e_off, getattr(w, f"W_{s}"), biases[s], a)[1] for s in "QKV")
     q_size, k_size, v_size = (t.sizes() for t in (q, k, v))
     q_size, q_off = q_size[:, asking], q_off[:, asking]
-    root = np.sqrt(c.d_k)
-    s = q_size @ k_size.swapaxes(1, 2) / root
-    s_off = (q_off @ (k_size + k_off).swapaxes(1, 2) + q_size @ k_off.swapaxes(1, 2)) / root + (c.d_k + 6) * u * s
-    exponent = 2 * s_off.max(axis=(1, 2)) + u * np.minimum(2 * s.max(axis=(1, 2)), VANISHED) + 2 * a.exp_error + tiny
-    relative = np.where(exponent < MOST_EXPONENT, 2.5 * np.expm1(exponent), np.inf) + (2 * T + 8) * u
+    s, s_off = running.scores((q_size, k_size), (q_off, k_off), np.sqrt(c.d_k), a)
+    s, s_off = (t.max(axis=(1, 2))[:, None] for t in (s / np.sqrt(c.d_k), s_off))
+    exponent = 1.01 * (s_off + 2.1 * u * s + u * np.minimum(2 * s, VANISHED) + a.exp_error + tiny)
     z = v_size.max(axis=1)
-    z_off = relative[:, None] * z + v_off.max(axis=1) * (1 + relative[:, None]) + 2 * T * tiny * (1 + z)
+    z_off = running.moved(running.exponentials(exponent), 2 * z) + running.averages(T, z, z, v_off.max(axis=1), a)
     return AttentionSizes(rows, asking, e, e_off, z, z_off, v.then(w.W_O.reshape(c.heads, c.d_v, c.d_model)))
 
 
@@ -138,7 +128,7 @@ def number_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool =
         t = attention_sizes(model, edge, tokens)
         b_O = w.b_O if c.projection_bias else np.zeros(c.d_model)
         h = t.written.sizes().max(axis=1).sum(axis=0) + np.abs(b_O)
-        h_off = rounded(a, t.z.reshape(-1), t.z_off.reshape(-1), w.W_O, b_O)
+        h_off = running.sums(t.z.reshape(-1), t.z_off.reshape(-1), w.W_O, b_O, a)[1]
         to_units = t.written.then(w.W_1).sizes().max(axis=1)
         hidden = to_units.sum(axis=0) + np.abs(b_O) @ np.abs(w.W_1) + np.abs(w.b_1)
         if c.residual:
@@ -146,17 +136,17 @@ def number_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool =
             h_off = h_off + t.e_off[t.asking].max(axis=0) + u * h
             hidden = hidden + t.rows.then(w.W_1).sizes()[t.asking].max(axis=0)
         hidden = hidden * UP_MANY
-        hidden_off = rounded(a, h, h_off, w.W_1, w.b_1)
+        hidden_off = running.sums(h, h_off, w.W_1, w.b_1, a)[1]
         phi = activation_of(c)
         active, own = phi.largest(hidden), 0 if c.activation == "relu" else 16 * u
         active_off = phi.steepest * hidden_off + own * phi.largest(hidden + hidden_off) + a.smallest
-        y_off = rounded(a, active, active_off, w.W_2, w.b_2)
+        y_off = running.sums(active, active_off, w.W_2, w.b_2, a)[1]
         y = active @ np.abs(w.W_2) + np.abs(w.b_2) + (h if c.residual else 0.0)
         if c.residual:
             y_off = y_off + h_off + u * y
         if c.readout == "mean":
             y_off = y_off + (c.tokens + 2) * u * y
-        out_off = rounded(a, y, y_off, w.W_R, w.b_R)
+        out_off = running.sums(y, y_off, w.W_R, w.b_R, a)[1]
         fits = cannot_overflow(model, float(edge.max()), a)
         rounding = float(out_off.max()) * UP_MANY
     return NumberSizes(t.written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)

@@ -84,12 +84,12 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget)
         if one is None:
             return None
         found.append(one)
-    ends, sizes, rounding = np.tile(network.bias[:, None], (1, 2)), np.abs(network.bias), np.zeros(target.outputs)
+    ends, sizes = np.tile(network.bias[:, None], (1, 2)), np.abs(network.bias)
+    tops = np.full(network.lanes.max(initial=-1) + 1, -np.inf)  # of the lanes; others reach no output
     for one in found:
         top = np.nextafter(one.span[1] + one.proof.bound * UP - one.lane.shift, np.inf)
-        rounding[one.lane.output] += network.rounding(
-            one.lane.index, one.lane.output, float(top), reading.program.arithmetic
-        )
+        tops[one.lane.index] = max(tops[one.lane.index], top)
+    rounding = network.rounding(tops, reading.program.arithmetic)
     for lane in constants:  # terms without variables
         ball = enclose(Formula("", target.formula.names, (lane.term.inner,)), [0.0] * target.dimension)[0]
         ends[lane.output] -= (ball.upper(), ball.lower())
