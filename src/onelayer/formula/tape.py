@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from .tree import (
+    SUBTREES,
     And,
     Call,
     Constant,
@@ -97,6 +98,25 @@ class Algebra(ABC, Generic[V, T]):
     def complement(self, part: T) -> T: ...
 
 
+METHODS: dict[type[Any], str] = {
+    Number: "number",
+    Constant: "constant",
+    Variable: "variable",
+    Sum: "sum",
+    Negation: "negation",
+    Product: "product",
+    Quotient: "quotient",
+    IntegerPower: "integer_power",
+    Power: "power",
+    Call: "call",
+    Where: "where",
+    Relation: "comparison",
+    And: "conjunction",
+    Or: "disjunction",
+    Not: "complement",
+}
+
+
 class _Step:
     """One subtree: where its value goes, which method computes it, from which fixed data and which places."""
 
@@ -104,48 +124,12 @@ class _Step:
 
     def __init__(self, place: int, tree: Tree, places: tuple[int, ...], derived: bool) -> None:
         self.place, self.places = place, places
-        self.method, self.data, self.listed = _reading(tree)
+        _, data, self.listed = SUBTREES[type(tree)]
+        self.method, self.data = METHODS[type(tree)], tuple(getattr(tree, name) for name in data)
         if derived and (name := _slope_in(tree)):
             self.method, self.data = "slope_of", (name,)
-        if self.method == "rational_power":
-            self.places = places[:1]
-
-
-def _reading(tree: Tree) -> tuple[str, tuple[Any, ...], bool]:
-    """Method of the algebra, its arguments that are not subtrees, and whether subtrees come as one sequence."""
-    match tree:
-        case Number(value):
-            return "number", (value,), False
-        case Constant(name):
-            return "constant", (name,), False
-        case Variable(index):
-            return "variable", (index,), False
-        case Sum():
-            return "sum", (), True
-        case Negation():
-            return "negation", (), False
-        case Product():
-            return "product", (), True
-        case Quotient():
-            return "quotient", (), False
-        case IntegerPower(_, exponent):
-            return "integer_power", (exponent,), False
-        case Power(_, Number(fraction)):
-            return "rational_power", (fraction,), False
-        case Power():
-            return "power", (), False
-        case Call(name, _):
-            return "call", (name,), True
-        case Where():
-            return "where", (), False
-        case Relation(sign, _, _):
-            return "comparison", (sign,), False
-        case And():
-            return "conjunction", (), True
-        case Or():
-            return "disjunction", (), True
-        case Not():
-            return "complement", (), False
+        if isinstance(tree, Power) and isinstance(tree.exponent, Number):
+            self.method, self.data, self.places = "rational_power", (tree.exponent.value,), places[:1]
 
 
 def _slope_in(tree: Tree) -> str | None:

@@ -12,7 +12,7 @@ evaluates anything, and the constructors do not check their arguments; `parse` i
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,23 +128,27 @@ Predicate: TypeAlias = Relation | And | Or | Not
 Tree: TypeAlias = Node | Predicate
 
 
+def _subtrees(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """The fields of a class that hold subtrees, those that hold other data, and whether its subtrees are one tuple."""
+    types = {field.name: str(field.type) for field in fields(kind)}
+    parts = tuple(name for name, held in types.items() if "Node" in held or "Predicate" in held)
+    return (
+        parts,
+        tuple(name for name in types if name not in parts),
+        any(types[name].startswith("tuple") for name in parts),
+    )
+
+
+SUBTREES: dict[type[Any], tuple[tuple[str, ...], tuple[str, ...], bool]] = {
+    kind: _subtrees(kind) for union in (Node, Predicate) for kind in get_args(union)
+}
+
+
 def children(tree: Tree) -> tuple[Tree, ...]:
     """The direct subtrees, in reading order."""
-    match tree:
-        case Number() | Constant() | Variable():
-            return ()
-        case Sum(parts) | Product(parts) | Call(_, parts):
-            return parts
-        case And(tests) | Or(tests):
-            return tests
-        case Negation(only) | IntegerPower(only, _):
-            return (only,)
-        case Not(test):
-            return (test,)
-        case Quotient(left, right) | Power(left, right) | Relation(_, left, right):
-            return left, right
-        case Where(condition, yes, no):
-            return condition, yes, no
+    names, _, listed = SUBTREES[type(tree)]
+    parts = tuple(getattr(tree, name) for name in names)
+    return parts[0] if listed else parts
 
 
 def postorder(roots: Iterable[Tree]) -> tuple[Tree, ...]:
