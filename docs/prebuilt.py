@@ -110,11 +110,7 @@ TWELVE = (
         drawn=(1, 2),
     ),
     Prebuilt(
-        "torque",
-        "Torque",
-        "A force on a lever, turned by θ. Feynman I.18.12.",
-        feynman("I.18.12", 0.1),
-        drawn=(0, 2),
+        "torque", "Torque", "A force on a lever, turned by θ. Feynman I.18.12.", feynman("I.18.12", 0.1), drawn=(0, 2)
     ),
     Prebuilt(
         "gaussian",

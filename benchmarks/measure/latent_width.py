@@ -43,10 +43,7 @@ def floor(n: int, H: int) -> float:
     def apart(v: np.ndarray) -> np.ndarray:
         return np.asarray((v[:n] ** powers - v[n : 2 * n] ** powers).sum(axis=1))
 
-    rules = [
-        {"type": "eq", "fun": apart},
-        {"type": "ineq", "fun": lambda v: v[-1] - v[n : 2 * n]},
-    ]
+    rules = [{"type": "eq", "fun": apart}, {"type": "ineq", "fun": lambda v: v[-1] - v[n : 2 * n]}]
     for _ in range(STARTS):
         start = rng.random(2 * n + 1)
         found = minimize(

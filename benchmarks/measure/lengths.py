@@ -94,10 +94,7 @@ TOKENS = [
     Case("majority", lambda s: int(2 * sum(s) > len(s)), small={"longest": 12}),
     Case("first_occurrence", lambda s: [s.index(t) for t in s], small={"longest": 6, "vocabulary": 4}),
     Case(
-        "look_up",
-        last_written(10, 10),
-        small={"longest": 5, "keys": 2, "values": 2},
-        right_if_small=last_written(2, 2),
+        "look_up", last_written(10, 10), small={"longest": 5, "keys": 2, "values": 2}, right_if_small=last_written(2, 2)
     ),
     Case("depth", running(lambda s: s.count(0) - s.count(1)), small={"longest": 12}),
     Case("balanced", balanced_so_far, small={"longest": 10}),

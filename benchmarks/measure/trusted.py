@@ -120,6 +120,9 @@ def lines_of(module: str) -> dict[int, set[int]]:
         if isinstance(node, ast.FunctionDef):
             start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             found[start] = set(range(start, node.end_lineno + 1)) - silent
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):  # its line may be that of a function
+            found.setdefault(node.lineno, set(range(node.lineno, node.end_lineno + 1)) - silent)
     return found
 
 

@@ -189,18 +189,14 @@ def certify(
     `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
     require_seconds(seconds, "the proof", finite=False)
-    budget, properties, format_asked = Budget(seconds, boxes), tuple[str, ...](), ""
+    budget = Budget(seconds, boxes)
+    old: Certificate | None = None
     if isinstance(model, Approximation):
         target = model.target if target is None else target
-        tolerance = model.certificate.tolerance if tolerance is None else tolerance
-        slope = model.certificate.slope
-        slope_tolerance = slope.tolerance if slope_tolerance is None and slope else slope_tolerance
         places = model.facts.places if places is None else places
-        properties, format_asked = (
-            tuple(p.text for p in model.certificate.properties),
-            model.certificate.weight_format,
-        )
-        model = model.model
+        old, model = model.certificate, model.model
+        tolerance = old.tolerance if tolerance is None else tolerance
+        slope_tolerance = old.slope.tolerance if slope_tolerance is None and old.slope else slope_tolerance
     claim = claim_about(model, target, tolerance, places, seed)
     require_boxes(boxes)
     device_of(device)
@@ -208,9 +204,9 @@ def certify(
         require_slopes(claim.target, slope_tolerance)
     claim = replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance)
     found = decide(model, claim, budget)
-    if properties:
-        found = replace(found, properties=judged(model, claim, properties, budget))
-    return replace(found, weight_format=stored_as(model, format_asked))
+    if old and old.properties:
+        found = replace(found, properties=judged(model, claim, [p.text for p in old.properties], budget))
+    return replace(found, weight_format=stored_as(model, old.weight_format if old else ""))
 
 
 def claim_about(

@@ -53,11 +53,7 @@ def made(formula, domain, tolerance, dtype="float64", construction="gates", layo
     certificate = decide(model, Claim(target, tolerance, places))
     heads = head_kinds(layer, outputs_of(target), layout)
     facts = Facts("solved", construction, layout, heads, layer.units, total_of(layer), places=places)
-    return (
-        layer,
-        certificate,
-        Approximation.of(model, target, certificate, facts),
-    )
+    return (layer, certificate, Approximation.of(model, target, certificate, facts))
 
 
 SQUARE, CUBE = [(0, 1)] * 2, [(0, 1)] * 3

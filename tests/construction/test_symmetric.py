@@ -12,12 +12,7 @@ from onelayer import InputError
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("formula", "most"),
-    [
-        ("x1 + x2 + x3", 1),
-        ("max(x1, x2, x3)", 1),
-        ("x1**2 + x2**2 + x3**2", 40),
-        ("x1**3 + x2**3 + x3**3", 40),
-    ],
+    [("x1 + x2 + x3", 1), ("max(x1, x2, x3)", 1), ("x1**2 + x2**2 + x3**2", 40), ("x1**3 + x2**3 + x3**3", 40)],
 )
 def test_sums_maxima_and_power_sums(formula, most):
     approx = ol.build(formula, [(-1, 2)] * 3, 1e-3, symmetric=True)

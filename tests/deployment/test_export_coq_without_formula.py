@@ -41,21 +41,13 @@ def changed(subject, name, place, value):
     ("layer", "data", "claim"),
     [
         (sort(3, 1e-3), None, "Rabs (run (W i) [x1; x2; x3] - nth i (sort [x1; x2; x3]) 0) <= (1 / 1000)."),
-        (
-            top_k(3, 2, 1e-3),
-            None,
-            "Rabs (run (W i) [x1; x2; x3] - nth (2 - i) (sort [x1; x2; x3]) 0) <= (1 / 1000).",
-        ),
+        (top_k(3, 2, 1e-3), None, "Rabs (run (W i) [x1; x2; x3] - nth (2 - i) (sort [x1; x2; x3]) 0) <= (1 / 1000)."),
         (
             histogram(5, 3),
             None,
             "Rabs (nth 0 (run (real W) i (inputs 3 x)) 0 - INR (occurs (nth i x 0%nat) x)) <= (1 / 4).",
         ),
-        (
-            majority(5),
-            None,
-            "Rabs (nth 0 (run (real W) 5 (inputs 2 x)) 0 - INR (answer (occurs 1 x))) <= (1 / 4).",
-        ),
+        (majority(5), None, "Rabs (nth 0 (run (real W) 5 (inputs 2 x)) 0 - INR (answer (occurs 1 x))) <= (1 / 4)."),
         (
             ol.memorize(X, Y, tolerance=0.5),
             (X, Y),

@@ -66,7 +66,9 @@ def test_numpy_equals_torch_in_kind_and_value(text, dtype):
 def test_random_formulas_near_their_exact_value(rng):
     """Loose: floating point may cancel; a wrong operation would be far off most of the time."""
     formula = draw_formula(rng, 2)
-    point = draw_point(rng, [(0.30017, 0.60013), (0.20011, 0.70019)])  # no constant of a condition, which floats may miss
+    point = draw_point(
+        rng, [(0.30017, 0.60013), (0.20011, 0.70019)]
+    )  # no constant of a condition, which floats may miss
     exact = formula and value_at(formula.outputs[0], point)
     if isinstance(exact, arb) and abs(float(exact)) < 1e6:
         found = evaluate(formula, np.array([point]))[0, 0]

@@ -58,10 +58,7 @@ UNDERSTOOD = {
 
 # typed → (what is found, what to change)
 ANSWERED = {
-    "1/2x": (
-        "'2x' after /, which has two readings",
-        "write 1/2*x, or with the whole divisor in brackets",
-    ),
+    "1/2x": ("'2x' after /, which has two readings", "write 1/2*x, or with the whole divisor in brackets"),
     "1/(x+1)(x-1)": (
         "')(' after /, which has two readings",
         "write 1/(x+1)*(x-1), or with the whole divisor in brackets",
@@ -111,10 +108,7 @@ ANSWERED = {
     "f(x) = 1; g(y) = y": ("outputs with different arguments", "give every output the same arguments"),
     "f(x) = x*y": ("the unknown name 'y'", "use x, pi, e, or add y to the variables"),
     "x1 = 2": ("an equation", "write what stands on one side of = alone"),
-    "х + 1": (
-        "the name 'х'",
-        "name it in the domain, or use other letters than 'х' (CYRILLIC SMALL LETTER HA)",
-    ),
+    "х + 1": ("the name 'х'", "name it in the domain, or use other letters than 'х' (CYRILLIC SMALL LETTER HA)"),
     "_a + 1": ("the name '_a'", "name it in the domain, or use other letters than '_'"),
     "f(y, x) = x y": ("no operator in 'x y'", "write f(y, x) = x*y"),
     "|x": ("a | without a partner", "write abs(…)"),

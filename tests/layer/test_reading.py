@@ -113,10 +113,7 @@ def test_what_has_another_form_is_not_read():
         model = SingleLayerTransformer(changed)
         model.load_state_dict(fresh().state_dict(), strict=False)
         assert form_of_model(model) is None
-    for name, index, value in (
-        ("W_O", (0, 0), float("nan")),
-        ("b_R", (0,), float("inf")),
-    ):
+    for name, index, value in (("W_O", (0, 0), float("nan")), ("b_R", (0,), float("inf"))):
         model = fresh()
         with torch.no_grad():
             getattr(model, name)[index] = value

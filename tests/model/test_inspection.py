@@ -20,10 +20,7 @@ def test_circuits_equal_the_dense_matrices(config):
     w, seen = arrays(model), ol.inspect(model)
     for head in range(config.heads):
         W_O = w["W_O"].reshape(config.heads, config.d_v, -1)[head]
-        for circuits, dense in (
-            (seen.qk, w["W_Q"][head] @ w["W_K"][head].T),
-            (seen.ov, w["W_V"][head] @ W_O),
-        ):
+        for circuits, dense in ((seen.qk, w["W_Q"][head] @ w["W_K"][head].T), (seen.ov, w["W_V"][head] @ W_O)):
             sigma = np.linalg.svd(dense, compute_uv=False)
             kept = circuits.singular_values.shape[1]
             np.testing.assert_allclose(circuits.singular_values[head], sigma[:kept], rtol=1e-9, atol=1e-12)

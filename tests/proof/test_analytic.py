@@ -35,8 +35,7 @@ ANALYTIC = [
 
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize(
-    ("formula", "domain", "tolerance", "construction"),
-    [(*c, how) for how in ("gates", "memory") for c in ANALYTIC],
+    ("formula", "domain", "tolerance", "construction"), [(*c, how) for how in ("gates", "memory") for c in ANALYTIC]
 )
 def test_solved_layers_are_certified_closely(formula, domain, tolerance, construction):
     c = ol.build(formula, domain, tolerance, construction=construction).certificate

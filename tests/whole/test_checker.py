@@ -50,12 +50,7 @@ TRUE = {
     "decimal ends": ("exp(t)", {"t": (0.1, 0.7)}, 1e-3, {}),
     "float32": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "method": "solved"}),
     "float32 memory": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "construction": "memory"}),
-    "float32 bump": (
-        "exp(-4*(x1-0.4)**2-4*(x2-0.5)**2)",
-        SQUARE,
-        3e-3,
-        {"dtype": "float32", "construction": "memory"},
-    ),
+    "float32 bump": ("exp(-4*(x1-0.4)**2-4*(x2-0.5)**2)", SQUARE, 3e-3, {"dtype": "float32", "construction": "memory"}),
     "float32 wide": ("x1*x2; x1-x2**2", SQUARE, 1e-2, {"dtype": "float32", "layout": "wide", "construction": "gates"}),
 }
 

@@ -17,10 +17,7 @@ from onelayer.layer.heads import scattered_memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import FormProgram
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")]
 BOX = [(-0.5, 0.5)] * 2
 
 

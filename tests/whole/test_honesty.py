@@ -134,11 +134,7 @@ def test_a_callable_may_write_into_its_input():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "formula",
-    [
-        "1e234*(exp((1e13+269.0009)-1e13+0.01*x1))**-2",
-        "1e292*(exp((1e13+269.0009)-1e13+0.01*x1))**-2.5",
-    ],
+    "formula", ["1e234*(exp((1e13+269.0009)-1e13+0.01*x1))**-2", "1e292*(exp((1e13+269.0009)-1e13+0.01*x1))**-2.5"]
 )
 def test_errors_of_the_formula_do_not_underflow(formula):
     """f itself is off by 1e-3 in floating point: no certificate may come out below that."""

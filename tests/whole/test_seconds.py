@@ -189,8 +189,7 @@ def test_the_number_is_proved(formula, domain, dtype):
 
 
 @pytest.mark.parametrize(
-    ("formula", "options"),
-    [("x1", {}), ("7", {}), ("x1*4 - 2", {}), ("where(x1 < 0.5, 0, sin(x1))", {"margin": 0.1})],
+    ("formula", "options"), [("x1", {}), ("7", {}), ("x1*4 - 2", {}), ("where(x1 < 0.5, 0, sin(x1))", {"margin": 0.1})]
 )
 def test_nothing_is_refused_that_may_be_possible(formula, options):
     assert least_error(ol.Target(formula, [(0, 1)], **options), 1e-30, arithmetic_of("float64")) == 0.0

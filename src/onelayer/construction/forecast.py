@@ -128,12 +128,7 @@ def extrapolated(seen: list[tuple[int, float]], goal: float, scale: Callable[[fl
 
 
 def _config(
-    target: Target,
-    family: str,
-    counts: list[int],
-    groups: list[tuple[int, ...]],
-    layout: Layout,
-    kinks: Layer | None,
+    target: Target, family: str, counts: list[int], groups: list[tuple[int, ...]], layout: Layout, kinks: Layer | None
 ) -> LayerConfig:
     reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
     if family == "memory":

@@ -52,15 +52,19 @@ def additive_terms(node: Node) -> list[Node]:
         case Negation(operand):
             return [Negation(term) for term in additive_terms(operand)]
         case Product(factors):
-            varying = [i for i, factor in enumerate(factors) if variables(factor)]
-            if len(varying) != 1:
-                return [node]
-            before, after = factors[: varying[0]], factors[varying[0] + 1 :]
-            return [Product((*before, term, *after)) for term in additive_terms(factors[varying[0]])]
+            return _terms_of_product(node, factors)
         case Quotient(dividend, divisor) if not variables(divisor):
             return [Quotient(term, divisor) for term in additive_terms(dividend)]
         case _:
             return [node]
+
+
+def _terms_of_product(node: Node, factors: tuple[Node, ...]) -> list[Node]:
+    varying = [i for i, factor in enumerate(factors) if variables(factor)]
+    if len(varying) != 1:
+        return [node]
+    before, after = factors[: varying[0]], factors[varying[0] + 1 :]
+    return [Product((*before, term, *after)) for term in additive_terms(factors[varying[0]])]
 
 
 def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:

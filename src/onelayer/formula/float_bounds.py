@@ -9,9 +9,9 @@ Rounding may move an argument out of the natural domain of sqrt, asin, acos or a
 `real_balls`: the bound is on f wherever f is defined. `DefinedAlgebra` proves in addition that f is defined.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -120,10 +120,8 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         if name == "sqr":
             return _product(arguments[0], arguments[0])
         if name == "sqrt":
-            least = x - e
-            spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
-            return _rounded(y, np.where(x >= -e, np.where(np.equal(e, 0), 0.0, spread), np.inf))
-        return _called(y, _spread(name, x, y, e))
+            return _rounded(y, _of_root(x, e))
+        return _called(y, SPREADS[name](x, y, e) if name in SPREADS else np.full_like(y, np.inf))
 
     def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
         """From the sum near 0, else a difference whose parts round. |sinc″| ≤ 1/3, and 0 < exprel″ < exprel′ grows like e^e."""
@@ -188,35 +186,53 @@ def _product(a: Pair, b: Pair) -> Pair:
     return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
 
 
-def _spread(name: str, x: Any, y: Any, e: Any) -> Any:
-    """How far f(x) can move when x is off by e."""
-    if name in SLOPES:
-        return SLOPES[name] * e
-    if name == "exp":
-        return _grown(y, e)
-    if name in ("sinh", "cosh"):
-        return _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e)
-    if name == "log":
-        return np.where(x > e, e / np.where(x > e, x - e, 1.0), np.inf)
-    if name == "tan":
-        least = np.abs(np.cos(x)) - e - FUNCTION
-        return _times(np.where(least > 0, 1 / np.square(np.where(least > 0, least, 1.0)), np.inf), e)
-    if name in ("asin", "acos"):
-        left = 1 - np.square(np.abs(x) + e) * (1 + 4 * U)
-        slope = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf)
-        moved = np.minimum(_times(slope, e), np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
-        return np.where(np.abs(x) - e <= 1, moved, np.inf)
-    if name == "expm1":
-        return _grown(np.exp(x), e)
-    if name == "log1p":
-        least = (1 + x) * (1 - 4 * U) - e
-        return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)
-    if name == "exprel":  # exprel′ ≤ exprel, and exprel(x + e) ≤ e^e·exprel(x)
-        return (y * (1 + FUNCTION) + SMALLEST) * e * np.exp(e)
-    if name == "cbrt":  # |∛a − ∛b| ≤ 4^(1/3)·|a − b|^(1/3)
-        near = _relative_spread(y, np.abs(x) - e, e, 1 / 3)
-        return np.where(np.abs(x) > e, near, 1.6 * np.cbrt(e))
-    return np.full_like(y, np.inf)
+def _of_steepest(slope: float, x: Any, y: Any, e: Any) -> Any:
+    return slope * e
+
+
+def _of_tan(x: Any, y: Any, e: Any) -> Any:
+    least = np.abs(np.cos(x)) - e - FUNCTION
+    return _times(np.where(least > 0, 1 / np.square(np.where(least > 0, least, 1.0)), np.inf), e)
+
+
+def _of_arc(x: Any, y: Any, e: Any) -> Any:
+    left = 1 - np.square(np.abs(x) + e) * (1 + 4 * U)
+    slope = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf)
+    moved = np.minimum(_times(slope, e), np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
+    return np.where(np.abs(x) - e <= 1, moved, np.inf)
+
+
+def _of_log(least: Any, e: Any) -> Any:
+    """`least` of the argument."""
+    return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)
+
+
+def _of_root(x: Any, e: Any) -> Any:
+    least = x - e
+    spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
+    return np.where(x >= -e, np.where(np.equal(e, 0), 0.0, spread), np.inf)
+
+
+def _of_cube_root(x: Any, y: Any, e: Any) -> Any:  # |∛a − ∛b| ≤ 4^(1/3)·|a − b|^(1/3)
+    return np.where(np.abs(x) > e, _relative_spread(y, np.abs(x) - e, e, 1 / 3), 1.6 * np.cbrt(e))
+
+
+SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can move when x is off by e
+    **{name: partial(_of_steepest, slope) for name, slope in SLOPES.items()},
+    "exp": lambda x, y, e: _grown(y, e),
+    "expm1": lambda x, y, e: _grown(np.exp(x), e),
+    "exprel": lambda x, y, e: (
+        (y * (1 + FUNCTION) + SMALLEST) * e * np.exp(e)
+    ),  # exprel′ ≤ exprel, at x + e e^e times as much
+    "sinh": lambda x, y, e: _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e),
+    "cosh": lambda x, y, e: _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e),
+    "log": lambda x, y, e: _of_log(x - e, e),
+    "log1p": lambda x, y, e: _of_log((1 + x) * (1 - 4 * U) - e, e),
+    "tan": _of_tan,
+    "asin": _of_arc,
+    "acos": _of_arc,
+    "cbrt": _of_cube_root,
+}
 
 
 def _turn(y: Pair, x: Pair) -> Any:

@@ -224,7 +224,7 @@ def passed(layer: AffineLayer, stream: AffineNumbers, averages: Averages) -> tup
     matters = (w["W_2"] != 0).any(axis=1)
     straight, silent = matters & (u.mid[:, 0] > around), matters & (u.mid[:, 0] < -around)
     open_ = np.flatnonzero(matters & ~straight & ~silent).tolist()
-    first, second = opposite_pairs(w["W_1"], w["b_1"], w["W_2"], open_)
+    first, second = opposite_pairs(w["W_1"], w["b_1"], w["W_2"], open_) if open_ else ([], [])
     alone = sorted({*open_} - {*first, *second})
     if (u.moved[alone] != 0).any() or (u.mid[alone, symbols:] != 0).any():
         return None  # a unit that averages open and close

@@ -35,9 +35,12 @@ class Equivalent:
 
 def softmax_equivalent(model: SingleLayerTransformer, places: tuple[int, ...], edge: float) -> Equivalent | None:
     """The layer with softmax attention that is the same function for |x̂| ≤ edge; None if there is none, or none is known."""
+    plain = model.config.attention in ("softmax", "local")  # what a window hides is seen from the configuration
+    return Equivalent(model) if plain else _of_other_attention(model, places, edge)
+
+
+def _of_other_attention(model: SingleLayerTransformer, places: tuple[int, ...], edge: float) -> Equivalent | None:
     c = model.config
-    if c.attention in ("softmax", "local"):  # what a window hides is seen from the configuration
-        return Equivalent(model)
     if c.attention == "fused":
         return Equivalent(_with(model), 4.0)
     if c.attention == "sigmoid" and c.all_tokens == 1:

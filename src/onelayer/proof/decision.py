@@ -21,6 +21,7 @@ from ..layer.number_range import out_of_range
 from ..layer.reading import form_of_model
 from ..layer.rounding.deployed import edges
 from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
+from ..model.config import Attention
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
@@ -63,12 +64,9 @@ def decide(
             own = budget.share(FIRST_METHOD_TIME if method != methods[-1] else 1.0)
             proof = prove_by(method, model, claim, seen.limit, own)
             if proof is not None and proof.bound < best.bound:
+                evidence = proof.evidence | seen.evidence
                 best = replace(
-                    record,
-                    bound=proof.bound,
-                    method=method,
-                    assumptions=proof.assumptions,
-                    evidence=proof.evidence | seen.evidence,
+                    record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=evidence
                 )
             if proof is not None and proof.evidence.interrupted:
                 best = replace(best, evidence=best.evidence | Evidence(interrupted=True))
@@ -132,9 +130,11 @@ def prove_by(
     if not cannot_overflow(model, wide, arithmetic):
         return None
     proof = _prove_reading(model, claim, wide, budget)
-    attention = model.config.attention
-    if proof is None or attention == "softmax":
-        return proof
+    return proof if proof is None or model.config.attention == "softmax" else _assuming(model.config.attention, proof)
+
+
+def _assuming(attention: Attention, proof: Proof) -> Proof:
+    """The same proof about another attention, which assumes something else."""
     explicit, other = "explicit softmax attention", attention_assumed(attention)
     assumed = tuple(text.replace(explicit, other, 1) for text in proof.assumptions)
     return replace(proof, assumptions=(*assumed, SIGMOID_ASSUMED) if attention == "sigmoid" else assumed)

@@ -54,11 +54,7 @@ class Observation:
 
 
 def observe(
-    answer: Answer,
-    target: Target,
-    seed: int = 0,
-    dtype: type[np.floating] = np.float64,
-    count: int = OBSERVED_POINTS,
+    answer: Answer, target: Target, seed: int = 0, dtype: type[np.floating] = np.float64, count: int = OBSERVED_POINTS
 ) -> Observation:
     """Errors at fresh random points of the domain, faces and corners included, then uphill from the worst ones.
 
@@ -82,11 +78,7 @@ def observe_from(answer: Answer, target: Target, points: np.ndarray) -> Observat
 
 
 def polished_from(
-    answer: Answer,
-    target: Target,
-    points: np.ndarray,
-    dtype: type[np.floating] = np.float64,
-    count: int = POLISHED,
+    answer: Answer, target: Target, points: np.ndarray, dtype: type[np.floating] = np.float64, count: int = POLISHED
 ) -> np.ndarray:
     """The first of these points of the domain moved further uphill, worst first, then the points; samples are not moved."""
     if target.data is not None or not len(points):

@@ -161,11 +161,7 @@ def _proved(target: "Target", a: np.ndarray, b: np.ndarray, allowed: float) -> b
 
 
 def _refusal(
-    target: "Target",
-    declared: Modulus,
-    pair: tuple[np.ndarray, np.ndarray],
-    gaps: tuple[float, float],
-    enough: _Enough,
+    target: "Target", declared: Modulus, pair: tuple[np.ndarray, np.ndarray], gaps: tuple[float, float], enough: _Enough
 ) -> InputError:
     a, b = (point(p[:SHOWN].tolist()) + " …" * (len(p) > SHOWN) for p in pair)
     digits = next((n for n in (6, 10) if float(at_least(gaps[0], n)) > float(at_most(gaps[1], n))), 17)

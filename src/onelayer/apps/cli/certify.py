@@ -17,8 +17,7 @@ from .wording import said
 def certify(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
     eps: Annotated[
-        float | None,
-        typer.Option("--eps", "--tolerance", help="The tolerance to prove; the folder's by default."),
+        float | None, typer.Option("--eps", "--tolerance", help="The tolerance to prove; the folder's by default.")
     ] = None,
     slope_eps: given.SlopeEps = None,
     margin: Annotated[float | None, typer.Option(help="Distance kept from jumps; the folder's by default.")] = None,

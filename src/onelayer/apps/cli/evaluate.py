@@ -45,16 +45,14 @@ def evaluate(
         ),
     ] = None,
     output: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Where to write points and values; a killed run resumes."),
+        str | None, typer.Option(metavar="PATH", help="Where to write points and values; a killed run resumes.")
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(metavar="tcp://HOST:PORT", help="Evaluate the parts of a folder on this Dask scheduler."),
     ] = None,
     attention: Annotated[
-        given.Attention,
-        typer.Option(help="How to evaluate heads; auto: linear where the certificate covers it."),
+        given.Attention, typer.Option(help="How to evaluate heads; auto: linear where the certificate covers it.")
     ] = given.Attention.auto,
     remainder: Annotated[
         float | None, typer.Option(help="Error that sparse or adaptive attention may add; if left out, what ε allows.")

@@ -41,12 +41,7 @@ def language(
     import onelayer as ol
 
     layer = ol.language(
-        [Path(name) for name in corpus],
-        order,
-        tokens=tokens.value,
-        tolerance=eps,
-        longest=longest,
-        dtype=dtype.value,
+        [Path(name) for name in corpus], order, tokens=tokens.value, tolerance=eps, longest=longest, dtype=dtype.value
     )
     folder = layer.save(folder, overwrite=force)
     if json:

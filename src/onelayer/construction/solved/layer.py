@@ -96,10 +96,7 @@ def cap_of(heads: Gates | Memory | Ridges | None) -> float:
     return VALUES_CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else VALUES_CAP
 
 
-ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
-    "gates": tuple((step, 0.0) for step in STEPS),
-    "memory": SCATTERS,
-}
+ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {"gates": tuple((step, 0.0) for step in STEPS), "memory": SCATTERS}
 
 
 def quick_fits(

@@ -113,10 +113,7 @@ def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int, over
 
 
 def least_squares(
-    phi: Float[Tensor, "point feature"],
-    y: Float[Tensor, "point out"],
-    weights: Float[Tensor, " point"],
-    ridge: float,
+    phi: Float[Tensor, "point feature"], y: Float[Tensor, "point out"], weights: Float[Tensor, " point"], ridge: float
 ) -> Float[Tensor, "feature out"]:
     """argmin_c Σ w_i |φ_i c − y_i|² + ridge·N Σ |s_k c_k|², column norms s_k."""
     K = phi.shape[1]

@@ -71,10 +71,7 @@ class Exported:
         return asdict(self) | {"path": str(self.path)}
 
     def table(self) -> Table:
-        rows: list[tuple[object, ...]] = [
-            ("format", f"{self.to}, {self.dtype}"),
-            ("size", f"{self.size:,} bytes"),
-        ]
+        rows: list[tuple[object, ...]] = [("format", f"{self.to}, {self.dtype}"), ("size", f"{self.size:,} bytes")]
         if self.difference is None:
             rows.append(("observed difference", "not measured"))
         else:

@@ -172,11 +172,7 @@ def assemble_gates(
 
 
 def _write_place(
-    model: SingleLayerTransformer,
-    layer: GateLayer,
-    outputs: Outputs,
-    place: int,
-    keyed: tuple[Tensor, Tensor, Tensor],
+    model: SingleLayerTransformer, layer: GateLayer, outputs: Outputs, place: int, keyed: tuple[Tensor, Tensor, Tensor]
 ) -> None:
     """Layout "heads": q_i = (1, [i is not my position]); the rest token wins exactly where the second component is 1."""
     keys, lowest, highest = keyed

@@ -250,24 +250,27 @@ def _largest(program: FormProgram, boxes: Boxes, enough: float, over: Callable[[
     if not program.heads:
         return torch.zeros_like(program.constant)
     width = torch.stack([h.block.key_spreads().amax(dim=0) for h in program.heads]).amax(dim=0) + 1e-300
-    size = _size(program)
-    found, spent, before = box_rounding(program, boxes), size, [torch.inf] * PATIENCE
-    while True:
-        worst = found.amax(dim=1)
-        high = float(worst.max())
-        stuck = math.isfinite(high) and high > (1 - GAIN) * before[-PATIENCE]
-        if high <= enough or spent > WORK or stuck or over():
-            return found.amax(dim=0)
+    found, spent, before = box_rounding(program, boxes), _size(program), [torch.inf] * PATIENCE
+    while not (high := float(found.max())) <= enough and spent <= WORK and not over():
+        if math.isfinite(high) and high > (1 - GAIN) * before[-PATIENCE]:
+            break
         before.append(high)
-        pick = (-worst).argsort()[: max(1, AT_ONCE // size)]
-        pick = pick[worst[pick] >= CLOSE * high]
-        fresh = boxes[pick].halved((boxes.halves[pick] * width).argmax(dim=1))
-        values = box_rounding(program, fresh)
-        spent += size * len(values)
-        keep = torch.ones(len(worst), dtype=torch.bool)
-        keep[pick] = False
-        boxes = Boxes(torch.cat([boxes.centres[keep], fresh.centres]), torch.cat([boxes.halves[keep], fresh.halves]))
-        found = torch.cat([found[keep], values])
+        boxes, found, work = _halved(program, boxes, found, width)
+        spent += work
+    return found.amax(dim=0)
+
+
+def _halved(program: FormProgram, boxes: Boxes, found: Tensor, width: Tensor) -> tuple[Boxes, Tensor, int]:
+    """(boxes, what is found there, work) with those halved that decide, across the coordinate that moves scores most."""
+    worst, size = found.amax(dim=1), _size(program)
+    pick = (-worst).argsort()[: max(1, AT_ONCE // size)]
+    pick = pick[worst[pick] >= CLOSE * float(worst.max())]
+    fresh = boxes[pick].halved((boxes.halves[pick] * width).argmax(dim=1))
+    values = box_rounding(program, fresh)
+    keep = torch.ones(len(worst), dtype=torch.bool)
+    keep[pick] = False
+    boxes = Boxes(torch.cat([boxes.centres[keep], fresh.centres]), torch.cat([boxes.halves[keep], fresh.halves]))
+    return boxes, torch.cat([found[keep], values]), size * len(values)
 
 
 def _size(program: FormProgram) -> int:

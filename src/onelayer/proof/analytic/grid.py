@@ -80,9 +80,7 @@ def on_grids(
             y += grids.coordinate(i)[..., None] * form.linear[i]
     steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
     if any(steep):  # some heads one way, some the other: both errors, each for all heads, cover the mixture
-        whole = Boxes(torch.zeros(1, D, dtype=torch.float64), torch.full((1, D), edge, dtype=torch.float64))
-        program = FormProgram.of_form(form.to("cpu"), FLOAT64, terms=form.summands + 6, factored=False)
-        rounding = rounding + program.on_boxes(whole)[0]
+        rounding = rounding + _pointwise_rounding(form.to("cpu"), edge)
     for block, pointwise in zip(form.blocks, steep, strict=True):
         if pointwise:
             y += _pointwise(block, grids).reshape(y.shape)
@@ -124,6 +122,11 @@ def _largest_exponent(block: Block, grids: Grids) -> float:
 def _pointwise(block: Block, grids: Grids) -> Float[Tensor, "point out"]:
     rows = max(1, AT_ONCE // max(1, block.biases.numel()))
     return torch.cat([block(x) for x in grids.points().split(rows)])
+
+
+def _pointwise_rounding(form: Form, edge: float) -> Float[Tensor, " out"]:
+    whole = Boxes(*(torch.full((1, form.dimension), end, dtype=torch.float64) for end in (0.0, edge)))
+    return FormProgram.of_form(form, FLOAT64, terms=form.summands + 6, factored=False).on_boxes(whole)[0]
 
 
 def _products(block: Block, grids: Grids) -> Float[Tensor, "box left right out"]:

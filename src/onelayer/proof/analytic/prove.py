@@ -133,12 +133,7 @@ def _prove(
 
 
 def _cover(
-    summand: Summand,
-    goal: float,
-    wanted: float,
-    budget: Budget,
-    report: Callable[[float], None],
-    close: float | None,
+    summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None], close: float | None
 ) -> Cover | RationalCover:
     """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation.
 

@@ -48,62 +48,73 @@ class Tiling:
 
 def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: float) -> Tiling | None:
     """Boxes, at least `per_side` along each side, frozen where that costs at most `cheap`; None if too many or too small."""
-    pending = _coarse_boxes(summand, per_side)
-    lower, upper = summand.sides
-    good: list[Tiles] = []
-    frozen: dict[int, tuple[Summand, list[Tiles]]] = {}
-    rows, freezer = _rows(summand), Freezer(summand.formula)
-    steep = bool(singular_nodes(summand.formula, steep=True))
-    smallest = SMALLEST_NEAR_STEEP if steep else SMALLEST_SIDE[min(summand.dimension, 2)]
+    pending, rows = _coarse_boxes(summand, per_side), _rows(summand)
+    good = [measured(summand, pending[:0])]
+    singular = _Singular(summand, cheap) if singular_nodes(summand.formula) else None
     while len(pending):
         if over(sum(map(len, good)) + len(pending)):
             return None
-        now, later = pending[:rows], pending[rows:]
-        now = now[summand.truths(now) != -1]
-        pending = later
-        if not len(now):
+        now, pending = pending[:rows], pending[rows:]
+        tiles = measured(summand, now[summand.truths(now) != -1])
+        fine, needed = _judged(summand, tiles)
+        good.append(tiles[fine])
+        if fine.all():
             continue
-        tiles = measured(summand, now)
-        fine, preference = _judged(summand, tiles)
-        if fine.any():
-            good.append(tiles[fine])
-        bad, preference = now[~fine], preference[~fine]
-        near = {b: found for b in range(len(bad)) if (found := freezer(bad[b], (lower, upper))) is not None}
-        width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
-        calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
-        small = width.max(axis=1) < smallest
-        alone = np.array([b not in near for b in range(len(bad))], dtype=bool)
-        singular = np.isinf(preference).any(axis=1)
-        if (singular & calm & small & alone).any():
+        halves = _halves(summand, tiles.boxes[~fine], needed[~fine], singular)
+        if halves is None:
             return None
-        halve = np.ones(len(bad), dtype=bool)
-        for b, found in near.items():
-            if found.cost.max() <= cheap:
-                own, kept = frozen.setdefault(
-                    id(found.formula), (summand.frozen(found.formula, len(found.constants)), [])
-                )
-                fits, preference[b] = _frozen(own, bad[b : b + 1], found, kept)
-                halve[b] = not fits
-            elif singular[b]:
-                preference[b] = np.arange(summand.dimension) == found.axis
-        preference = np.where(np.isinf(preference), 1e6 * width * (1 + summand.phases), preference)
-        axis = preference.argmax(axis=1)
-        if (width[np.arange(len(bad)), axis] < THINNEST_SIDE)[halve].any():
-            return None
-        pending = np.concatenate([halved(bad[halve], axis[halve]), later])
-    parts = tuple((own, Tiles.joined(kept)) for own, kept in frozen.values() if kept)
-    if not good and not parts:
+        pending = np.concatenate([halves, pending])
+    parts = singular.parts if singular else ()
+    return Tiling(Tiles.joined(good), parts) if parts or sum(map(len, good)) else None
+
+
+def _halves(summand: Summand, boxes: np.ndarray, needed: np.ndarray, singular: "_Singular | None") -> np.ndarray | None:
+    """Boxes that are not good, cut in two across the coordinate that needs the highest degree; None where that is hopeless."""
+    lower, upper = summand.sides
+    width, smallest = (boxes[:, 1] - boxes[:, 0]) / (upper - lower), SMALLEST_SIDE[min(summand.dimension, 2)]
+    stuck = np.isinf(needed).any(axis=1) & (width * summand.phases < 1).all(axis=1)  # f is not well bounded, T is
+    halve = np.ones(len(boxes), dtype=bool)
+    if singular:
+        halve, needed, alone = singular.kept_of(boxes, needed)
+        stuck, smallest = stuck & alone, SMALLEST_NEAR_STEEP if singular.steep else smallest
+    if (stuck & (width.max(axis=1, initial=0.0) < smallest)).any():
         return None
-    return Tiling(Tiles.joined(good) if good else parts[0][1].without_constants()[:0], parts)
+    axis = np.where(np.isinf(needed), 1e6 * width * (1 + summand.phases), needed).argmax(axis=1)
+    if (width[np.arange(len(boxes)), axis] < THINNEST_SIDE)[halve].any():
+        return None
+    return halved(boxes[halve], axis[halve])
 
 
-def _frozen(summand: Summand, box: np.ndarray, found: Frozen, kept: list[Tiles]) -> tuple[bool, np.ndarray]:
-    """(whether the box is good with what is frozen there, and so is kept; the degree that each coordinate needs)."""
-    tile = measured(summand, box, found)
-    fits, needed = _judged(summand, tile)
-    if fits[0]:
-        kept.append(tile)
-    return bool(fits[0]), needed[0]
+class _Singular:
+    """Boxes next to singular places of f, kept where they are good with what is singular there frozen."""
+
+    def __init__(self, summand: Summand, cheap: float) -> None:
+        self.summand, self.cheap, self.freezer = summand, cheap, Freezer(summand.formula)
+        self.steep = bool(singular_nodes(summand.formula, steep=True))
+        self.kept: dict[int, tuple[Summand, list[Tiles]]] = {}
+
+    @property
+    def parts(self) -> tuple[tuple[Summand, Tiles], ...]:
+        return tuple((own, Tiles.joined(tiles)) for own, tiles in self.kept.values() if tiles)
+
+    def kept_of(self, boxes: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(which boxes are still to be halved, the degrees that they need, which have nothing that can be frozen)."""
+        halve, alone, needed = np.ones(len(boxes), dtype=bool), np.ones(len(boxes), dtype=bool), needed.copy()
+        for b in range(len(boxes)):
+            found = self.freezer(boxes[b], self.summand.sides)
+            if found is None:
+                continue
+            alone[b] = False
+            if found.cost.max() <= self.cheap:
+                fresh = (self.summand.frozen(found.formula, len(found.constants)), list[Tiles]())
+                own, tiles = self.kept.setdefault(id(found.formula), fresh)
+                tile = measured(own, boxes[b : b + 1], found)
+                fits, degrees = _judged(own, tile)
+                halve[b], needed[b] = not fits[0], degrees[0]
+                tiles += [tile] * bool(fits[0])
+            elif np.isinf(needed[b]).any():
+                needed[b] = np.arange(self.summand.dimension) == found.axis
+        return halve, needed, alone
 
 
 def _judged(summand: Summand, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
@@ -119,23 +130,25 @@ def halved_for_goal(summand: Summand, tiles: Tiles, goal: float, over: Callable[
     This is rare: the layer must be so much larger than the formula that the layout ignored the latter. Nothing finer than
     rounding at the size of the layer is aimed at.
     """
-    goal, highest, rows = max(goal, 1e-15 * summand.size), DEGREES[summand.dimension][-1], _rows(summand)
+    goal, good = max(goal, 1e-15 * summand.size), [tiles[:0]]
     lower, upper = summand.sides
-    good = [tiles[:0]]
     while len(tiles):
         width = (tiles.boxes[:, 1] - tiles.boxes[:, 0]) / (upper - lower)
-        missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST_SIDE[1])
+        missed = tiles.truncation(DEGREES[summand.dimension][-1]).max(axis=1) > goal
+        missed &= width.max(axis=1) > SMALLEST_SIDE[1]
+        if not missed.any() or over(sum(map(len, good)) + len(tiles) + int(missed.sum())):
+            return Tiles.joined([*good, tiles])
         good.append(tiles[~missed])
-        if not missed.any() or over(sum(map(len, good)) + 2 * int(missed.sum())):
-            good.append(tiles[missed])
-            break
-        bad = tiles[missed]
-        needed = _degree_needed(bad.rho, bad.sizes.max(axis=2), goal)
-        halves = halved(bad.boxes, needed.argmax(axis=1))
-        halves = halves[summand.truths(halves) != -1]
-        pieces = [measured(summand, halves[i : i + rows]) for i in range(0, len(halves), rows)]
-        tiles = Tiles.joined(pieces) if pieces else bad[:0]
+        tiles = _halved_tiles(summand, tiles[missed], goal)
     return Tiles.joined(good)
+
+
+def _halved_tiles(summand: Summand, tiles: Tiles, goal: float) -> Tiles:
+    """Tiles cut in two across the coordinate that needs the highest degree, halves outside of the domain left out."""
+    needed, rows = _degree_needed(tiles.rho, tiles.sizes.max(axis=2), goal), _rows(summand)
+    halves = halved(tiles.boxes, needed.argmax(axis=1))
+    halves = halves[summand.truths(halves) != -1]
+    return Tiles.joined([tiles[:0], *(measured(summand, halves[i : i + rows]) for i in range(0, len(halves), rows))])
 
 
 def _rows(summand: Summand) -> int:
@@ -162,20 +175,15 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
             layer[place, wide] = _layer_sizes(summand, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     needed = _degree_needed(ladder, layer.max(axis=3), nominal)
-    best = needed.argmin(axis=0)
-    if not summand.form.blocks:  # any ellipse suits the layer
-        best = _best_for_formula(summand, boxes, constants, nominal)
+    heads = bool(summand.form.blocks)  # without heads any ellipse suits the layer
+    best = needed.argmin(axis=0) if heads else _best_for_formula(summand, boxes, constants, nominal)
     own, rho = _taken(layer, best), np.array(RHOS)[best]
     formula = _formula_sizes(summand, boxes, rho, constants)
-    missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
-    if (
-        missed.any() and summand.form.blocks
-    ):  # f is not well bounded that far out: the narrowest ellipse that suits the layer
-        narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
-        rows = (missed & (narrow < best)).any(axis=1)
-        if rows.any():
-            own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
-            formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows], constants[rows])
+    missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P) & heads
+    narrow = np.where(missed, (needed <= P).argmax(axis=0), best)  # f is not well bounded that far out
+    if (rows := (missed & (narrow < best)).any(axis=1)).any():
+        own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
+        formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows], constants[rows])
     half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = summand.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
