@@ -18,7 +18,7 @@ from onelayer.experiments.study import Study
 from onelayer.experiments.study.fitted_rates import rate_table
 from onelayer.experiments.study.summary import result_text
 from onelayer.experiments.study.sweep import sweep_of
-from onelayer.views.study_figure import study_figures
+from onelayer.views.study_page import study_figures
 from page import DOCS, options, page_of, placed
 
 PAGE = page_of("study.md")

@@ -12,9 +12,9 @@ import pytest
 
 import onelayer as ol
 from explorers import alive, serving
+from onelayer.apps.web.app import MENU
 from onelayer.apps.web.input import LayerSpec, building_of, spec_of, training_of
 from onelayer.apps.web.limits import VisitorLimits
-from onelayer.apps.web.sequences import MENU
 from onelayer.common.errors import InputError
 
 SINES = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from onelayer.apps.web.view import view
+from onelayer.apps.web.job import view
 from reading import Truth
 
 NODE = shutil.which("node")

@@ -11,9 +11,9 @@ import onelayer as ol
 from onelayer.construction.gallery.any_length.brackets import Balanced, Depth
 from onelayer.construction.gallery.any_length.induction import Induction
 from onelayer.construction.gallery.any_length.listed_functions import ListedComposition
-from onelayer.construction.gallery.any_length.majority import SignMajority
 from onelayer.construction.gallery.any_length.recall import LookUp, PairedReverse
 from onelayer.construction.gallery.any_length.sorting import Sorting
+from onelayer.construction.gallery.any_length.token_layers import SignMajority
 from onelayer.construction.gallery.tokens import FirstOccurrence, Histogram, prove
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.model.masking import of_any_length

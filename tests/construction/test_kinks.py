@@ -17,7 +17,7 @@ import onelayer as ol
 from cases import random_layer
 from checking import check, checker
 from onelayer.approximation import Approximation
-from onelayer.construction.kinks.heads import kink_layer
+from onelayer.construction.kinks.remainder import kink_layer
 from onelayer.construction.kinks.split import split
 from onelayer.formula import Formula, evaluate, parse, to_text
 from onelayer.formula.affine import Affine, along, contending, difference, reduced, value_of

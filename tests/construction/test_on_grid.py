@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.construction.nearest_values import GridColumns, nearest_values, reweighted
-from onelayer.construction.on_grid import on_grid
+from onelayer.construction.on_grid import GridColumns, nearest_values, on_grid, reweighted
 from onelayer.layer.grid import BFLOAT16, FLOAT32, GRIDS, INT8
 from onelayer.layer.value_entries import features, value_entries
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.construction.representative.lattice import Lattice
-from onelayer.construction.representative.layer import plan_representative, representative_layer
+from onelayer.construction.representative.layer import Lattice, plan_representative, representative_layer
 from onelayer.construction.representative.theorem import certify_theorem
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.proof.claim import Claim

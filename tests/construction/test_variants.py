@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.construction.kinks.heads import as_ramps
+from onelayer.construction.kinks.remainder import as_ramps
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.polyline import polyline_fit
 from onelayer.experiments.study.measures.variants import additive_floor, window_floor

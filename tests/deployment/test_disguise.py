@@ -11,8 +11,7 @@ import torch
 import onelayer as ol
 from cases import random_model
 from onelayer.common.errors import InputError
-from onelayer.deployment.basis import turned
-from onelayer.deployment.disguise import Disguise
+from onelayer.deployment.disguise import Disguise, turned
 from onelayer.deployment.distractors import Distractors
 from onelayer.model.config import LayerConfig
 from onelayer.proof.circuit.effects import AblatedLayer

@@ -14,8 +14,7 @@ from onelayer.experiments.extremes import largest, observed_range
 from onelayer.experiments.study import Study
 from onelayer.experiments.study.measures.construction import target_at
 from onelayer.experiments.study.store import Outcome
-from onelayer.experiments.study.suite import targets_in
-from onelayer.experiments.study.sweep import BUILTIN_FOLDER, read, sweep_of
+from onelayer.experiments.study.sweep import BUILTIN_FOLDER, read, sweep_of, targets_in
 from onelayer.formula import evaluate, parse
 from pages import ROOT
 

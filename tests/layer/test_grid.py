@@ -11,11 +11,11 @@ import torch
 import onelayer as ol
 from onelayer.layer.arithmetic import FLOAT32 as SINGLE
 from onelayer.layer.assemble import Frame
+from onelayer.layer.conditioning import frame_on, reframed
 from onelayer.layer.digits import balance_readout, with_digits
 from onelayer.layer.grid import BFLOAT16, FLOAT32, GRIDS, INT8, MOST_DIGITS, exponents, to_bits
 from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
-from onelayer.layer.reframed import frame_on, reframed
 from onelayer.layer.weight_format import format_of, packed, size_of, stored_as, unpacked
 from onelayer.target.domain import domain_of
 

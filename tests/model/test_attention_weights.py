@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from cases import OTHERS, plain_config, random_input, random_model
 from onelayer import InputError
-from onelayer.model.attention_weights import attention_weights, linear_features, sparsemax
+from onelayer.model.on_tensors import attention_weights, linear_features, sparsemax
 
 scores = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8).map(lambda s: torch.tensor(s, dtype=torch.float64))
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from onelayer.proof.composed.bins import Binned, Tops, bin_of, width_for
+from onelayer.proof.composed.spread import Binned, Tops, bin_of, width_for
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -18,10 +18,10 @@ from onelayer.layer.assemble import frame_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Memory
 from onelayer.layer.layer import gate_layer, memory_layer
+from onelayer.proof.analytic.enclosure import on_sharp_grids
 from onelayer.proof.analytic.frozen import Freezer
 from onelayer.proof.analytic.grid import Grids
 from onelayer.proof.analytic.prove import prove
-from onelayer.proof.analytic.sharp import on_sharp_grids
 from onelayer.proof.claim import Claim
 
 ONE = [

@@ -10,7 +10,7 @@ from cases import random_layer
 from hostile import Case
 from hunting import observed
 from onelayer.common.budget import Budget
-from onelayer.construction.kinks.heads import kink_layer
+from onelayer.construction.kinks.remainder import kink_layer
 from onelayer.construction.kinks.split import split
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer

@@ -17,7 +17,7 @@ from enclosing import follows, require_enclosed
 from one_weight import FORMULAS, one_weight
 from onelayer.formula.taylor.series import Space, Taylor
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
-from onelayer.model.attention_weights import attention_weights, linear_features
+from onelayer.model.on_tensors import attention_weights, linear_features
 from onelayer.proof.bisection import on_taylor, other_attention, transformer
 from onelayer.proof.bisection.other_attention import features
 

@@ -10,7 +10,7 @@ import torch
 
 import onelayer as ol
 from onelayer import InputError, Target
-from onelayer.apps.web.view import view
+from onelayer.apps.web.job import view
 from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide
 from onelayer.views.report import page

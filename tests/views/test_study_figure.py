@@ -2,7 +2,7 @@
 
 from onelayer.experiments.study.result import Study
 from onelayer.experiments.study.sweep import FigureSpec, Sweep
-from onelayer.views.study_figure import study_figure
+from onelayer.views.study_page import study_figure
 
 
 def drawn(errors_at_1, errors_at_2, scale):

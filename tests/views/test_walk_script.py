@@ -9,8 +9,7 @@ import torch
 import onelayer as ol
 from in_node import in_node, needs_node
 from onelayer.formula.vocabulary import FUNCTIONS
-from onelayer.views.formula_record import formula_record
-from onelayer.views.pages import layer_record
+from onelayer.views.pages import formula_record, layer_record
 from reports import KINDS
 
 pytestmark = needs_node

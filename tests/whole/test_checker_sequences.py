@@ -15,8 +15,8 @@ from checking import check, checker, forged
 from onelayer.construction.gallery.any_length.brackets import Balanced, Depth
 from onelayer.construction.gallery.any_length.induction import Induction
 from onelayer.construction.gallery.any_length.listed_functions import ListedComposition
-from onelayer.construction.gallery.any_length.majority import SignMajority
 from onelayer.construction.gallery.any_length.recall import LookUp, PairedReverse
+from onelayer.construction.gallery.any_length.token_layers import SignMajority
 from onelayer.construction.gallery.tokens import CopyWhere, FirstOccurrence, Histogram
 from onelayer.target.ngram import NGram
 

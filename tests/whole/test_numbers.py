@@ -17,7 +17,7 @@ import pytest
 import onelayer as ol
 from checking import check
 from onelayer.apps.cli import main
-from onelayer.apps.web.view import view
+from onelayer.apps.web.job import view
 from onelayer.common.errors import InputError
 from onelayer.common.numbers import at_least, at_most, exact, point
 from onelayer.deployment.export import Exported
@@ -34,8 +34,7 @@ from onelayer.views import certificate_text
 from onelayer.views.comparison import comparison_figure
 from onelayer.views.paper_figures import attention_flow
 from onelayer.views.report import page
-from onelayer.views.study_figure import study_figure
-from onelayer.views.study_page import study_page
+from onelayer.views.study_page import study_figure, study_page
 from onelayer.views.terminal import summary, tables
 from reading import Truth, words_of
 

@@ -17,6 +17,10 @@ know its quotients of this kind as the functions sinc′ and exprel′ (`tape`).
 the slopes of these slopes are 0/0 again.
 
 Not guaranteed: a value wherever f has a slope. 0·∞ in the chain rule has none, as in sqrt(x**4) at 0.
+
+Comparisons that no enclosure decides where both sides are equal, not even at a single point.
+
+The right side gets + (pi - pi): exactly 0, also in floating point, but no enclosure of it is a point.
 """
 
 from collections.abc import Sequence
@@ -29,10 +33,10 @@ from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
 from .parser import parse
 from .printing import to_text
-from .ties import BLUR, blurred, clear, tells
 from .tree import (
     And,
     Call,
+    Constant,
     IntegerPower,
     Negation,
     Node,
@@ -54,6 +58,32 @@ from .tree import (
     variables,
 )
 from .vocabulary import MAX_CHARACTERS
+
+BLUR = Sum((Constant("pi"), Negation(Constant("pi"))))
+
+
+def blurred(node: Node) -> Node:
+    """node + (pi - pi): equal, and no enclosure of it is a point."""
+    if node == BLUR or (isinstance(node, Sum) and node.terms[-1] == BLUR):
+        return node
+    return BLUR if node == ZERO else Sum((node, BLUR))
+
+
+def clear(test: Predicate) -> Predicate:
+    """The same condition, which enclosures leave undecided where the sides of a comparison are equal."""
+    match test:
+        case Relation(sign, left, right):
+            return Relation(sign, left, blurred(right))
+        case And(parts) | Or(parts):
+            return type(test)(tuple(map(clear, parts)))
+        case Not(part):
+            return Not(clear(part))
+
+
+def tells(test: Predicate) -> bool:
+    """Whether a condition is of that kind."""
+    return clear(test) == test
+
 
 MINUS = Negation(ONE)
 SLOPES = {  # of a function at u, where it has the value y

@@ -1,20 +1,96 @@
-"""Pages: their HTML, and the JSON from which a page draws an approximation and computes its layer."""
+"""Pages: their HTML, and the JSON from which a page draws an approximation and computes its layer.
+
+A formula as steps that a page can run (assets/formula.js): [name, arguments…], children first, each value by its place.
+"""
 
 import base64
 import html
 import json
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from string import Template
 from typing import Any
 
 import numpy as np
 
 from ..approximation import Approximation
+from ..formula import Formula
+from ..formula.tape import Algebra
 from . import certificate_text
-from .formula_record import formula_record
 from .page_files import asset, plotly_source
 from .scene import Scene, output_names
 from .sections import slider_ends, start_point, why_not_on_page
+
+
+def formula_record(formula: Formula) -> dict[str, Any]:
+    """{steps, outputs}: the outputs are places of values."""
+    steps = StepList()
+    outputs = formula.tape.run(steps)
+    return {"steps": steps.found, "outputs": outputs}
+
+
+class StepList(Algebra[int, int]):
+    """Every value is its place in the list."""
+
+    key: Hashable = None
+
+    def __init__(self) -> None:
+        self.found: list[list[Any]] = []
+
+    def _add(self, name: str, *arguments: Any) -> int:
+        self.found.append([name, *arguments])
+        return len(self.found) - 1
+
+    def number(self, value: Fraction) -> int:
+        return self._add("number", float(value))
+
+    def constant(self, name: str) -> int:
+        return self._add("number", math.pi if name == "pi" else math.e)
+
+    def variable(self, index: int) -> int:
+        return self._add("variable", index - 1)
+
+    def sum(self, terms: Sequence[int]) -> int:
+        return self._add("sum", *terms)
+
+    def negation(self, operand: int) -> int:
+        return self._add("negation", operand)
+
+    def product(self, factors: Sequence[int]) -> int:
+        return self._add("product", *factors)
+
+    def quotient(self, dividend: int, divisor: int) -> int:
+        return self._add("quotient", dividend, divisor)
+
+    def integer_power(self, exponent: int, base: int) -> int:
+        return self.power(base, self.number(Fraction(exponent)))
+
+    def rational_power(self, exponent: Fraction, base: int) -> int:
+        return self.power(base, self.number(exponent))
+
+    def power(self, base: int, exponent: int) -> int:
+        return self._add("power", base, exponent)
+
+    def call(self, name: str, arguments: Sequence[int]) -> int:
+        return self._add(name, *arguments)
+
+    def where(self, condition: int, yes: int, no: int) -> int:
+        return self._add("where", condition, yes, no)
+
+    def comparison(self, relation: str, left: int, right: int) -> int:
+        return self._add(relation, left, right)
+
+    def conjunction(self, parts: Sequence[int]) -> int:
+        return self._add("and", *parts)
+
+    def disjunction(self, parts: Sequence[int]) -> int:
+        return self._add("or", *parts)
+
+    def complement(self, part: int) -> int:
+        return self._add("not", part)
+
 
 PLAIN_SCRIPTS = ("picture.js", "scheme.js", "report.js")  # of a page with figures alone
 LAYER_SCRIPTS = ("layer.js", "formula.js", "walk_steps.js", "walk.js", *PLAIN_SCRIPTS)

@@ -10,16 +10,20 @@ POST /api/parse              formula and domain → variables, outputs and the f
 POST /api/build, /api/train  a stream of events, a JSON object per line; closing it cancels the job
 GET  /api/sequences/NAME     a layer for sequences, out of a fixed menu
 GET  /api/folders/KEY        the folder of a built model, as a zip file
+
+The explorer's page of layers for sequences: a fixed menu, each entry built once and kept.
 """
 
 import asyncio
 import base64
 import contextlib
+import html
 import json
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -41,7 +45,36 @@ from .input import building_of, read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
 from .limits import VisitorLimits
 from .presets import PRESETS
-from .sequences import MENU, sequence_view
+
+MENU: dict[str, tuple[int, ...]] = {  # the longest length and other sizes; visitors choose a name, nothing else
+    "running_max": (24,),
+    "depth": (24,),
+    "histogram": (24, 6),
+    "look_up": (24, 4, 5),
+    "sort": (5,),
+}
+
+
+@cache
+def sequence_view(name: str) -> dict[str, Any]:
+    """What the page shows of an entry of the menu: HTML, and the weights as numbers."""
+    from ...construction.gallery import any_length  # loads torch, which the server does without
+    from ...views.pages import facts_html
+    from ...views.sections import certificate_section, facts
+    from ...views.sequence_page import intro, sequence_section, title_of
+    from ...views.sequence_record import sequence_record
+
+    layer = getattr(any_length, name)(*MENU[name])
+    return {
+        "title": title_of(layer),
+        "intro": intro(layer),
+        "facts": facts_html(facts(layer)),
+        "sequence": sequence_section(layer),
+        "story": f"<p>{html.escape(layer.facts.story)}</p>",
+        "certificate": certificate_section(layer),
+        "record": sequence_record(layer),
+    }
+
 
 SHARED_FILES = (  # with the report
     "formula.js", "walk_steps.js", "walk.js", "walk.css",

@@ -3,6 +3,8 @@
 The k-th smallest of n numbers is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of at least k of them (the
 maximum–minimums identity): one max-head per set and a linear output. How sharp the heads must be follows from the tolerance
 (`maxima`), and the certificate says so.
+
+A causal max-head: attention that only looks back, by positional codes alone, in an ordinary softmax layer.
 """
 
 import itertools
@@ -16,13 +18,36 @@ from ...approximation import Approximation
 from ...common.checks import known_options, require_whole
 from ...common.errors import InputError
 from ...layer.assemble import Outputs, assemble
-from ...layer.heads import Maxima
+from ...layer.assemble.frame import power_of_4, write_identity
+from ...layer.heads import MASKED, Maxima
 from ...layer.layer import gate_layer
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
-from .causal import causal
 from .entry import Ends, Entry, Function, entry, require_length
 from .maxima import Combination, any_shortfall, expected_range, prove_maxima
+from .one_head import one_head
+
+
+def causal(it: Entry, beta: float) -> SingleLayerTransformer:
+    """q_i = (1, code_i), k_j = √d_k·(βx_j, −S in the codes of all positions before j): score βx_j, or βx_j − S for j > i."""
+    n = it.n
+    d_k = power_of_4(n + 1)
+    root = math.sqrt(d_k)
+    model = one_head(n, (1, 1), n + 2, d_k, 1, 2, frame=it.frame)
+    X, codes, ONE = 0, slice(1, n + 1), n + 1  # coordinates of the stream
+    hidden = 2 * beta + 2 * MASKED  # more than scores can differ by
+    later = torch.ones(n, n, dtype=torch.float64).triu(1)  # [query position, later position]
+    with torch.no_grad():
+        model.W_E[0, X] = model.b_E[ONE] = 1.0
+        model.W_Q[0, ONE, 0] = 1.0
+        model.W_Q[0, codes, codes] = torch.eye(n, dtype=torch.float64)
+        model.W_K[0, X, 0] = root * beta
+        model.W_K[0, codes, codes] = -root * hidden * later.T
+        model.W_V[0, X, 0] = 1.0
+        model.W_O[0, 0] = it.span
+        write_identity(model, 1, torch.tensor([it.frame.shift[0]], dtype=torch.float64))
+    return model
+
 
 SMOOTH_SHARE = 0.9  # share of the tolerance by which smooth maxima may fall short; the rest is for rounding
 MOST_HEADS = 2**16

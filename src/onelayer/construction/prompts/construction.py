@@ -4,6 +4,8 @@
     samples, steepest slope → a token per sample → certificate for every function that fits them
 
 The frozen layer is the same for all prompts (`layer.assemble.prompt_tokens`): its weights know nothing of f.
+
+Memory tokens of one head, with nothing beside them: no linear part, no groups of variables, no heads for kinks.
 """
 
 import time
@@ -29,12 +31,38 @@ from ...model.prompted_layer import FrozenLayer
 from ...proof.certificate import Certificate
 from ...proof.decision import decide
 from ...target.domain import Sides
+from ...target.group_samples import GroupSamples
 from ...target.target import Function, Target, require_tolerance, target_of
+from ..fitted_groups import FittedGroup
+from ..kinks.remainder import Remainder
+from ..polished.candidate import Candidate
+from ..polished.families import MemoryFamily
+from ..polished.layer import DETAIL_SHARE
 from ..polished.refine import refined
 from ..polished.why_not import explain_failure
-from ..request import BUILD_SECONDS, Request
+from ..request import BUILD_SECONDS, SEARCH_TIME, Request
 from .nadaraya_watson import in_context
-from .tokens_alone import tokens_alone
+
+
+class TokensAlone(Candidate):
+    """The search for the fewest tokens of one head that are all there is."""
+
+    def without_units(self, source: GroupSamples, share: float) -> FittedGroup | None:
+        return None
+
+    def family_for(self, source: GroupSamples) -> MemoryFamily:
+        return MemoryFamily(len(source.group), graded=bool(source.faces()), straight=False)
+
+
+def tokens_alone(request: Request) -> TokensAlone:
+    """The candidate for a request, fitted in all variables at once."""
+    target, whole = request.target, tuple(range(request.target.dimension))
+    source = GroupSamples(target, whole, request.seed, detail=DETAIL_SHARE * request.fit_tolerance)
+    budget = request.budget.share(SEARCH_TIME)
+    found = TokensAlone(request, "memory", Remainder(target, request.frame), [source], budget)
+    found.run()
+    return found
+
 
 STORY = (
     "The one head of the frozen layer compares x with the key of every prompt token and answers with the mean of their values, "

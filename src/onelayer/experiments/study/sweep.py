@@ -17,10 +17,14 @@
 
 A target's entries (formula, domain, …) become part of the point. So a point says everything about what was measured, and two
 sweeps that share a point share its result. The key of a point is SHA-256 of its measure and values as canonical JSON.
+
+Suites: many targets in one CSV file, a row for each: its name, its formula, then variable, low, high for every variable.
 """
 
+import csv
 import hashlib
 import inspect
+import io
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +40,29 @@ from .axes import Task, require_few_points, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
 from .fitted_rates import RateSpec
 from .measures import Measure, Point
-from .suite import SUFFIX, targets_in
 from .summary import TableSpec
+
+SUFFIX = ".csv"
+ROW = "name, formula, then variable, low, high for each variable"
+
+
+def targets_in(text: str, file: str) -> dict[str, dict[str, Any]]:
+    """The targets of a suite by name, as [targets.NAME] would give them; `file` is what errors call it."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, row in enumerate(csv.reader(io.StringIO(text), skipinitialspace=True), start=1):
+        if not row:
+            continue
+        name, *cells = (cell.strip() for cell in row)
+        if len(cells) < 4 or len(cells) % 3 != 1 or not all([name, *cells]):
+            raise InputError(ROW, f"{len(row)} cells in line {number} of {file}", "correct the line")
+        if name in found:
+            raise InputError(f"names that differ in {file}", f"{name!r} again in line {number}", "rename one of them")
+        formula, sides = cells[0], [cells[i : i + 3] for i in range(1, len(cells), 3)]
+        found[name] = {"formula": formula, "domain": ", ".join(f"{v}={low}:{high}" for v, low, high in sides)}
+    if not found:
+        raise InputError(f"a suite in {file}: {ROW}", "no line", "add targets")
+    return found
+
 
 BUILTIN = "builtin:"
 BUILTIN_FOLDER = resources.files("onelayer.experiments.study") / "builtin"

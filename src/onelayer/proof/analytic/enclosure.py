@@ -5,6 +5,12 @@ On a box of degree p the interpolant of g is Σ_k a_k T_k. Coefficients beyond s
 the middle of those values it reaches at most cos(qπ/2N)^(−D) times as far. Added to this: the truncation, what rounded
 nodes cost, what constants in the place of singular nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of
 the transforms. A value that is not finite makes the range infinite.
+
+T at the nodes of boxes for layers with very sharp heads, point by point, with a bound on its rounding for every box.
+
+`grid` bounds rounding once for the whole domain, in proportion to the largest key: too much where keys are 10⁷, although a head
+that sharp is constant, up to rounding, on most boxes. Here the bound is that of a model (`layer.rounding.deployed`) on
+each box, and T is evaluated in the same order as there: scores, weights, values, the average of each head, their sum.
 """
 
 import math
@@ -13,15 +19,52 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from ...common.outward import UP, U
+from ...common.outward import UP, UP_FEW, U
 from ...formula.float_bounds import evaluate_bounded_on_grids
+from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
+from ...layer.form import Form
+from ...layer.rounding.deployed import Boxes, FormProgram
 from . import chebyshev
-from .grid import Grids, on_grids
-from .sharp import is_sharp, on_sharp_grids
+from .grid import AT_ONCE, Grids, on_grids
 from .summand import Summand
 from .tiles import Tiles
+
+SHARP = 2.0**12  # spread of scores over the domain from which this pays
+
+
+def is_sharp(form: Form, edge: float) -> bool:
+    return float(form.spreads.max()) * edge > SHARP
+
+
+def on_sharp_grids(
+    form: Form, grids: Grids, frame: Frame
+) -> tuple[Float[Tensor, "box point out"], Float[Tensor, "box out"]]:
+    """(T at every point of every grid, a bound on its rounding); x̂ is computed as the frame does."""
+    boxes, points, m = len(grids.axes), grids.axes.shape[2] ** grids.dimension, len(form.bias)
+    numbers = max([1, *(block.biases.numel() * (1 + m) for block in form.blocks)])
+    rows = grids.points().split(max(1, AT_ONCE // numbers))
+    T = torch.cat([_at(form, x) for x in rows]).reshape(boxes, points, m)
+    halves = grids.halves * UP_FEW + 4 * FLOAT64.u * (grids.centres.abs() + grids.halves)
+    program = FormProgram.of_form(form, FLOAT64, frame, factored=False)
+    return T, program.on_boxes(Boxes(grids.centres, halves))
+
+
+def _at(form: Form, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, "point out"]:
+    y = form.bias.expand(len(x), -1)
+    for i in range(x.shape[1]):
+        y = y + x[:, i, None] * form.linear[i]
+    for block in form.blocks:
+        weights = torch.softmax(torch.einsum("bd,htd->bht", x, block.keys) + block.biases, dim=-1)
+        values = block.values.expand(len(x), -1, -1, -1)
+        if block.slopes.any():
+            values = values + torch.einsum("bd,htdo->bhto", x, block.slopes)
+        y = y + torch.einsum("bht,bhto->bho", weights, values).sum(dim=1)
+    return y
+
 
 AT_ONCE = 2**22  # numbers held at a time
 MOST_POINTS = 1_000  # per degree, however close a bound is to be: halved boxes come closer for less
