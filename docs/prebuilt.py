@@ -16,8 +16,8 @@ from typing import Any
 import onelayer as ol
 from onelayer.views.pages import layer_record
 from onelayer.views.sequence_record import sequence_record
-from onelayer.views.showcase import Exhibit, write_showcase
 from onelayer.views.story_page import story_page
+from showcase import Exhibit, write_showcase
 
 DOCS = Path(__file__).parent
 FOLDERS = DOCS / "layers"

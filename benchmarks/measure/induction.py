@@ -23,8 +23,8 @@ from lengths import composed, drawn, followers, wrong
 from onelayer.common.numbers import at_most
 from onelayer.construction.gallery.any_length.induction import Induction
 from onelayer.construction.gallery.lower_bounds import heads_needed, induction_limit
-from onelayer.construction.gallery.two_layers import induction as in_two_layers
 from page import markdown, options, page_of, placed
+from two_layers import induction as in_two_layers
 
 any_length = ol.gallery.any_length
 SEEDS = (0, 1, 2)

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 import onelayer as ol
+from markov import SPREAD, STEPS, Chain, trained_on_chain
 from onelayer.common.numbers import at_least, at_most
-from onelayer.experiments.markov import SPREAD, STEPS, Chain, trained_on_chain
 from onelayer.target.ngram import NGram
 from page import DOCS, markdown, options, page_of, placed
 

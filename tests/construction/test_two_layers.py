@@ -11,7 +11,7 @@ import lengths
 from onelayer.common.errors import InputError
 from onelayer.construction.gallery.any_length.induction import Induction
 from onelayer.construction.gallery.lower_bounds import bits_needed, heads_needed, induction_limit
-from onelayer.construction.gallery.two_layers import induction
+from two_layers import induction
 
 both = pytest.mark.parametrize("dtype", ["float64", "float32"])
 

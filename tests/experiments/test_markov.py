@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onelayer.experiments.markov import Chain, trained_on_chain
+from markov import Chain, trained_on_chain
 
 
 def test_entropies_are_those_of_long_sequences():

@@ -24,12 +24,11 @@ import studying
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.experiments.study import Study, Sweep, measures
-from onelayer.experiments.study.fitted_rates import RateSpec, fit_rates
+from onelayer.experiments.study.fitted_rates import PREDICTIONS, RateSpec, fit_rates
 from onelayer.experiments.study.run import measure_point
 from onelayer.experiments.study.store import Outcome, Store
 from onelayer.experiments.study.summary import TableSpec, cell, summary_table
 from onelayer.experiments.study.sweep import names, read, sweep_of
-from onelayer.experiments.study.theory import PREDICTIONS
 from pages import ROOT, SUPPORT, with_package
 from studying import counted
 from sweeps import STUDIES, section

@@ -9,8 +9,8 @@ import onelayer as ol
 from browsing import Seen, needs_chromium, require_readable
 from checking import check
 from onelayer.views.page_files import plotly_source
-from onelayer.views.showcase import Exhibit, cards_page, shared, write_showcase
 from pages import ROOT
+from showcase import Exhibit, cards_page, shared, write_showcase
 
 PREBUILT = runpy.run_path(str(ROOT / "docs" / "prebuilt.py"))
 TWELVE = {entry.name: entry for entry in PREBUILT["TWELVE"]}

@@ -12,7 +12,7 @@ from pages import ROOT
 EXAMPLES = ROOT / "examples"
 RUN_HERE = (
     *("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "error_in_time", "newton_and_descent"),
-    *("frozen_block", "monotone_water", "water_density"),
+    *("two_layers", "frozen_block", "monotone_water", "water_density"),
 )
 LONG = ("van_der_waals", "sequence", "newton_and_descent", "frozen_block")
 WITHOUT_MORE = [  # water has tests of its own

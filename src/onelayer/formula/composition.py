@@ -17,28 +17,14 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from . import tree as trees
 from .additive import additive_terms, components
-from .tree import (
-    Call,
-    IntegerPower,
-    Negation,
-    Node,
-    Number,
-    Product,
-    Quotient,
-    Sum,
-    Tree,
-    Variable,
-    children,
-    postorder,
-    substituted,
-    variables,
-)
+from .tree import Node, Tree, children, postorder, substituted, variables
 
 MOST_NODES = 400  # of a term that is searched for inner functions
 DEEPEST = 3  # products of sums inside products of sums
-ONE = Number(Fraction(1))
-U = Variable(1)  # the variable of an outer function
+ONE = trees.Number(Fraction(1))
+U = trees.Variable(1)  # the variable of an outer function
 
 Bounds = Callable[
     [Node], tuple[float, float]
@@ -89,12 +75,12 @@ def _compositions(term: Node, bounds: Bounds) -> list[Composition]:
     """The ways to write a term as one composition."""
     found = list[Composition]()
     for inner in _bottlenecks(term):
-        if inner is not term and not isinstance(inner, Variable):
+        if inner is not term and not isinstance(inner, trees.Variable):
             found.append(Composition(inner, _with(term, inner, U)))
         logarithms = _logarithms(inner, bounds)
         if logarithms is not None:
             factor, total = logarithms
-            found.append(Composition(total, _with(term, inner, Product((factor, Call("exp", (U,)))))))
+            found.append(Composition(total, _with(term, inner, trees.Product((factor, trees.Call("exp", (U,)))))))
     return found
 
 
@@ -114,7 +100,7 @@ def _hides(term: Node, inner: Tree) -> bool:
         tree: Any = pending.pop()
         if tree is inner or id(tree) in seen:
             continue
-        if isinstance(tree, Variable):
+        if isinstance(tree, trees.Variable):
             return False
         seen.add(id(tree))
         pending += children(tree)  # type: ignore[arg-type]
@@ -143,28 +129,28 @@ def _logarithms(node: Node, bounds: Bounds) -> tuple[Node, Node] | None:
         own = [factor for factor in varying if set(variables(factor)) <= set(group)]
         signs = [_sign(factor, bounds) for factor in own]
         if not all(signs):  # perhaps their product has a sign
-            own = [Product(tuple(own))]
+            own = [trees.Product(tuple(own))]
             signs = [_sign(own[0], bounds)]
         if not all(signs):
             return None
         positive ^= signs.count(-1) % 2 == 1
-        logs += [_log(factor if sign > 0 else Negation(factor)) for factor, sign in zip(own, signs, strict=True)]
+        logs += [_log(factor if sign > 0 else trees.Negation(factor)) for factor, sign in zip(own, signs, strict=True)]
     constant = _product([factor for factor in factors if not variables(factor)])
-    return constant if positive else Negation(constant), Sum(tuple(logs))
+    return constant if positive else trees.Negation(constant), trees.Sum(tuple(logs))
 
 
 def _log(node: Node) -> Node:
     """The logarithm of a positive function."""
     match node:
-        case Call("exp", (only,)):
+        case trees.Call("exp", (only,)):
             return only
-        case Quotient(Number(Fraction(numerator=1, denominator=1)), Call("exp", (only,))):
-            return Negation(only)
-    return Call("log", (node,))
+        case trees.Quotient(trees.Number(Fraction(numerator=1, denominator=1)), trees.Call("exp", (only,))):
+            return trees.Negation(only)
+    return trees.Call("log", (node,))
 
 
 def _product(factors: list[Node]) -> Node:
-    return Product(tuple(factors)) if len(factors) > 1 else (factors or [ONE])[0]
+    return trees.Product(tuple(factors)) if len(factors) > 1 else (factors or [ONE])[0]
 
 
 def _distributed(term: Node) -> list[Node]:
@@ -192,20 +178,20 @@ def _shifted(term: Node, bounds: Bounds) -> list[Node]:
         return []
     own, low, high = loose[0]
     rest = [factor for factor in factors if not any(factor is one for one in own)]
-    shift = Number(Fraction(f"{(high - low) / 2 - low:.3g}"))
-    return [_product([Sum((_product(own), shift)), *rest]), Negation(_product([shift, *rest]))]
+    shift = trees.Number(Fraction(f"{(high - low) / 2 - low:.3g}"))
+    return [_product([trees.Sum((_product(own), shift)), *rest]), trees.Negation(_product([shift, *rest]))]
 
 
 def _factors(node: Node) -> list[Node]:
     """Nodes whose product is the given one."""
     match node:
-        case Product(parts):
+        case trees.Product(parts):
             return [factor for part in parts for factor in _factors(part)]
-        case Negation(operand):
-            return [Number(Fraction(-1)), *_factors(operand)]
-        case Quotient(dividend, divisor):
-            return [*_factors(dividend), *(Quotient(ONE, factor) for factor in _factors(divisor))]
-        case IntegerPower(base, exponent):
-            return [IntegerPower(factor, exponent) for factor in _factors(base)]
+        case trees.Negation(operand):
+            return [trees.Number(Fraction(-1)), *_factors(operand)]
+        case trees.Quotient(dividend, divisor):
+            return [*_factors(dividend), *(trees.Quotient(ONE, factor) for factor in _factors(divisor))]
+        case trees.IntegerPower(base, exponent):
+            return [trees.IntegerPower(factor, exponent) for factor in _factors(base)]
         case _:
             return [node]

@@ -20,20 +20,7 @@ from typing import TypeAlias
 
 from flint import arb, ctx
 
-from .elementary import (
-    RANGES,
-    angle,
-    cardinal_slope,
-    cosine,
-    exponential,
-    exprel_slope,
-    general_power,
-    logarithm,
-    natural,
-    rational_power,
-    sine,
-    square_root,
-)
+from . import elementary
 from .expression import Formula
 from .intervals import (
     ONE,
@@ -84,12 +71,12 @@ def _square(x: Interval) -> Interval:
 
 
 def _half_circle(x: Interval) -> Interval:
-    return reciprocal(square_root(_complement(_square(x))))
+    return reciprocal(elementary.square_root(_complement(_square(x))))
 
 
 def _bell(x: Interval) -> Interval:
     root = 2 / arb.pi().sqrt()
-    return product(rounded(root, root), exponential(negation(_square(x))))
+    return product(rounded(root, root), elementary.exponential(negation(_square(x))))
 
 
 def _logistic(y: Interval) -> Interval:
@@ -102,25 +89,25 @@ def _sign(x: Interval) -> Interval:
 
 
 _SLOPES: dict[str, Slope] = {  # derivative at the argument x, where the function has the value y
-    "sin": lambda x, y: cosine(x),
-    "cos": lambda x, y: negation(sine(x)),
+    "sin": lambda x, y: elementary.cosine(x),
+    "cos": lambda x, y: negation(elementary.sine(x)),
     "tan": lambda x, y: total([_UNIT, _square(y)]),
     "exp": lambda x, y: y,
     "log": lambda x, y: reciprocal(x),
     "sqrt": lambda x, y: reciprocal(total([y, y])),
     "tanh": lambda x, y: _complement(_square(y)),
-    "sinh": lambda x, y: RANGES["cosh"](x),
-    "cosh": lambda x, y: RANGES["sinh"](x),
+    "sinh": lambda x, y: elementary.RANGES["cosh"](x),
+    "cosh": lambda x, y: elementary.RANGES["sinh"](x),
     "atan": lambda x, y: reciprocal(total([_UNIT, _square(x)])),
     "asin": lambda x, y: _half_circle(x),
     "acos": lambda x, y: negation(_half_circle(x)),
     "sigmoid": lambda x, y: _logistic(y),
     "erf": lambda x, y: _bell(x),
-    "expm1": lambda x, y: exponential(x),
+    "expm1": lambda x, y: elementary.exponential(x),
     "log1p": lambda x, y: reciprocal(total([_UNIT, x])),
-    "softplus": lambda x, y: RANGES["sigmoid"](x),
-    "sinc": lambda x, y: cardinal_slope(x),
-    "exprel": lambda x, y: exprel_slope(x),
+    "softplus": lambda x, y: elementary.RANGES["sigmoid"](x),
+    "sinc": lambda x, y: elementary.cardinal_slope(x),
+    "exprel": lambda x, y: elementary.exprel_slope(x),
     "cbrt": lambda x, y: reciprocal(product(_exact(3), _square(y))),
     "abs": lambda x, y: _sign(x),
     "sqr": lambda x, y: total([x, x]),
@@ -197,23 +184,23 @@ class JetAlgebra(Algebra[Jet, Test]):
 
     def rational_power(self, exponent: Fraction, base: Jet) -> Jet:
         factor = _exact(exponent.numerator, exponent.denominator)
-        x = natural("sqrt", base.value) if exponent > 0 else base.value
-        slope = product(factor, rational_power(x, exponent - 1))
-        return _chain(rational_power(x, exponent), (slope, base))
+        x = elementary.natural("sqrt", base.value) if exponent > 0 else base.value
+        slope = product(factor, elementary.rational_power(x, exponent - 1))
+        return _chain(elementary.rational_power(x, exponent), (slope, base))
 
     def power(self, base: Jet, exponent: Jet) -> Jet:
         x, y = base.value, exponent.value
-        value = general_power(x, y)
-        by_base = product(y, general_power(x, total([y, negation(_UNIT)])))
-        return _chain(value, (by_base, base), (product(value, logarithm(x)), exponent))
+        value = elementary.general_power(x, y)
+        by_base = product(y, elementary.general_power(x, total([y, negation(_UNIT)])))
+        return _chain(value, (by_base, base), (product(value, elementary.logarithm(x)), exponent))
 
     def call(self, name: str, arguments: Sequence[Jet]) -> Jet:
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
         if name == "atan2":
             return _angle(*arguments)
-        x = natural(name, arguments[0].value)
-        value = RANGES[name](x)
+        x = elementary.natural(name, arguments[0].value)
+        value = elementary.RANGES[name](x)
         return _chain(value, (_SLOPES[name](x, value), arguments[0]))
 
     def slope_of(self, name: str, dividend: Jet, argument: Jet) -> Jet:
@@ -248,7 +235,7 @@ class JetAlgebra(Algebra[Jet, Test]):
 
 def _angle(y: Jet, x: Jet) -> Jet:
     """atan2: the gradient (x, −y)/(x² + y²) in (y, x); none where the cut may be inside."""
-    value = angle(y.value, x.value)
+    value = elementary.angle(y.value, x.value)
     smooth = x.value.lo > 0 or y.value.hi < 0 or y.value.lo > 0 or (y.value.lo >= 0 and x.value.hi < 0)
     if not smooth:
         return Jet(value, dict.fromkeys(_listed([y, x]), UNDEFINED))

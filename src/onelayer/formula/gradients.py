@@ -28,56 +28,34 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ..common.errors import InputError
+from . import tree as trees
 from .compact import ONE, ZERO, negated, over, plus, power, times
 from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
 from .parser import parse
 from .printing import to_text
-from .tree import (
-    And,
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Node,
-    Not,
-    Number,
-    Or,
-    Power,
-    Predicate,
-    Product,
-    Quotient,
-    Relation,
-    Sum,
-    Tree,
-    Variable,
-    Where,
-    children,
-    postorder,
-    substituted,
-    variables,
-)
+from .tree import Node, Predicate, Tree, children, postorder, substituted, variables
 from .vocabulary import MAX_CHARACTERS
 
-BLUR = Sum((Constant("pi"), Negation(Constant("pi"))))
+BLUR = trees.Sum((trees.Constant("pi"), trees.Negation(trees.Constant("pi"))))
 
 
 def blurred(node: Node) -> Node:
     """node + (pi - pi): equal, and no enclosure of it is a point."""
-    if node == BLUR or (isinstance(node, Sum) and node.terms[-1] == BLUR):
+    if node == BLUR or (isinstance(node, trees.Sum) and node.terms[-1] == BLUR):
         return node
-    return BLUR if node == ZERO else Sum((node, BLUR))
+    return BLUR if node == ZERO else trees.Sum((node, BLUR))
 
 
 def clear(test: Predicate) -> Predicate:
     """The same condition, which enclosures leave undecided where the sides of a comparison are equal."""
     match test:
-        case Relation(sign, left, right):
-            return Relation(sign, left, blurred(right))
-        case And(parts) | Or(parts):
+        case trees.Relation(sign, left, right):
+            return trees.Relation(sign, left, blurred(right))
+        case trees.And(parts) | trees.Or(parts):
             return type(test)(tuple(map(clear, parts)))
-        case Not(part):
-            return Not(clear(part))
+        case trees.Not(part):
+            return trees.Not(clear(part))
 
 
 def tells(test: Predicate) -> bool:
@@ -85,7 +63,7 @@ def tells(test: Predicate) -> bool:
     return clear(test) == test
 
 
-MINUS = Negation(ONE)
+MINUS = trees.Negation(ONE)
 SLOPES = {  # of a function at u, where it has the value y
     "sin": "cos(u)",
     "cos": "-sin(u)",
@@ -133,7 +111,7 @@ def gradient(formula: Formula) -> Formula | None:
 
 def gaps(formula: Formula) -> tuple[Node, ...]:
     """The u where the formula has sinc(u) or exprel(u): at their zeros the gradient as it is written is 0/0."""
-    calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call) and variables(tree)]
+    calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, trees.Call) and variables(tree)]
     return tuple(dict.fromkeys(call.arguments[0] for call in calls if call.name in ("sinc", "exprel")))
 
 
@@ -158,15 +136,15 @@ class _Differentiation:
         self.slopes: dict[int, Node] = {}
         self.proves: dict[int, tuple[Node, Key]] = {}
         for tree in self.order:
-            own = frozenset([tree.index] if isinstance(tree, Variable) else [])
+            own = frozenset([tree.index] if isinstance(tree, trees.Variable) else [])
             self.depends[id(tree)] = own.union(*(self.depends[id(child)] for child in children(tree)))
             inner = any(id(child) in self.partial for child in children(tree))
-            if inner or (not isinstance(tree, Where) and key_of(tree) and not self.certain(tree)):
+            if inner or (not isinstance(tree, trees.Where) and key_of(tree) and not self.certain(tree)):
                 self.partial.add(id(tree))
 
     def certain(self, tree: Tree) -> bool:
         """Whether the tree, or the divisor in it, is a constant that has been seen to have a value."""
-        probe = Quotient(ONE, tree.divisor) if isinstance(tree, Quotient) else tree
+        probe = trees.Quotient(ONE, tree.divisor) if isinstance(tree, trees.Quotient) else tree
         if any(self.depends[id(child)] for child in children(probe) if child is not ONE):
             return False
         from .real_balls import enclose
@@ -178,66 +156,70 @@ class _Differentiation:
         done: dict[int, Node] = {}
         for tree in self.order:
             varies = index in self.depends[id(tree)]
-            if not isinstance(tree, Relation | And | Or | Not):
+            if not isinstance(tree, trees.Relation | trees.And | trees.Or | trees.Not):
                 done[id(tree)] = self.derivative(tree, index, done) if varies else ZERO
         return [self.kept(output, done[id(output)]) for output in self.formula.outputs]
 
     def derivative(self, tree: Node, index: int, done: dict[int, Node]) -> Node:
         match tree:
-            case Sum(terms):
+            case trees.Sum(terms):
                 return plus(done[id(term)] for term in terms)
-            case Negation(operand):
+            case trees.Negation(operand):
                 return negated(done[id(operand)])
-            case Product(factors):
+            case trees.Product(factors):
                 return plus(
                     times(*factors[:i], done[id(factor)], *factors[i + 1 :]) for i, factor in enumerate(factors)
                 )
-            case Quotient(top, Where(condition, yes, no) as mark) if (yes, no) == (ONE, MINUS) and tells(condition):
-                if isinstance(top, Where) and top.condition == condition:
-                    return Quotient(self.pieces(top, condition, done, 1), mark)
-                return Quotient(done[id(top)], mark)
-            case Quotient(dividend, divisor):
+            case trees.Quotient(top, trees.Where(condition, yes, no) as mark) if (yes, no) == (ONE, MINUS) and tells(
+                condition
+            ):
+                if isinstance(top, trees.Where) and top.condition == condition:
+                    return trees.Quotient(self.pieces(top, condition, done, 1), mark)
+                return trees.Quotient(done[id(top)], mark)
+            case trees.Quotient(dividend, divisor):
                 return over(plus([done[id(dividend)], negated(times(tree, done[id(divisor)]))]), divisor)
-            case IntegerPower(base, n):
-                return times(Number(Fraction(n)), power(base, n - 1), done[id(base)])
-            case Power(base, Number(q)):
-                return times(Number(q), Power(base, Number(q - 1)), done[id(base)])
-            case Power(base, exponent):
-                by_base = times(exponent, Power(base, Sum((exponent, MINUS))), done[id(base)])
-                return plus([by_base, times(tree, Call("log", (base,)), done[id(exponent)])])
-            case Call("min" | "max" as name, (first, *others)):
+            case trees.IntegerPower(base, n):
+                return times(trees.Number(Fraction(n)), power(base, n - 1), done[id(base)])
+            case trees.Power(base, trees.Number(q)):
+                return times(trees.Number(q), trees.Power(base, trees.Number(q - 1)), done[id(base)])
+            case trees.Power(base, exponent):
+                by_base = times(exponent, trees.Power(base, trees.Sum((exponent, MINUS))), done[id(base)])
+                return plus([by_base, times(tree, trees.Call("log", (base,)), done[id(exponent)])])
+            case trees.Call("min" | "max" as name, (first, *others)):
                 slope = done[id(first)]
                 for other in others:
-                    test = Relation(">" if name == "max" else "<", first, blurred(other))
-                    first, slope = Call(name, (first, other)), _where(test, slope, done[id(other)])
+                    test = trees.Relation(">" if name == "max" else "<", first, blurred(other))
+                    first, slope = trees.Call(name, (first, other)), _where(test, slope, done[id(other)])
                 return slope
-            case Call("atan2", (y, x)):
-                square = Sum((power(x, 2), power(y, 2)))
+            case trees.Call("atan2", (y, x)):
+                square = trees.Sum((power(x, 2), power(y, 2)))
                 turn = over(plus([times(x, done[id(y)]), negated(times(y, done[id(x)]))]), square)
-                sides = [Relation(sign, side, BLUR) for sign, side in ((">", x), ("<", y), (">=", y))]
-                return Quotient(turn, self.marked(Where(Or(tuple(sides)), ONE, MINUS), tree))
-            case Call(_, (u,)):
+                sides = [trees.Relation(sign, side, BLUR) for sign, side in ((">", x), ("<", y), (">=", y))]
+                return trees.Quotient(turn, self.marked(trees.Where(trees.Or(tuple(sides)), ONE, MINUS), tree))
+            case trees.Call(_, (u,)):
                 return times(self.slope(tree), done[id(u)])
-            case Where(condition, _, _) if index not in self.depends[id(condition)]:
+            case trees.Where(condition, _, _) if index not in self.depends[id(condition)]:
                 return self.pieces(tree, condition, done, 1)
-            case Where(condition, _, _):
+            case trees.Where(condition, _, _):
                 cut = clear(condition)
-                return Quotient(self.pieces(tree, cut, done, -1), self.marked(Where(cut, ONE, MINUS), tree))
+                return trees.Quotient(self.pieces(tree, cut, done, -1), self.marked(trees.Where(cut, ONE, MINUS), tree))
             case _:
                 return ONE
 
-    def slope(self, call: Call) -> Node:
+    def slope(self, call: trees.Call) -> Node:
         """The derivative of a function of one argument."""
         if id(call) not in self.slopes:
             template, parts = parse(SLOPES[call.name], ("u", "y")).outputs[0], (call.arguments[0], call)
-            found = substituted(template, lambda tree: parts[tree.index - 1] if isinstance(tree, Variable) else None)
+            found = substituted(
+                template, lambda tree: parts[tree.index - 1] if isinstance(tree, trees.Variable) else None
+            )
             for root in postorder([found]) if call.name in ("asin", "acos") else ():
-                if isinstance(root, Call) and root.name == "sqrt":
+                if isinstance(root, trees.Call) and root.name == "sqrt":
                     self.marked(root, call)
             self.slopes[id(call)] = found
         return self.slopes[id(call)]
 
-    def pieces(self, tree: Where, condition: Predicate, done: dict[int, Node], sign: int) -> Node:
+    def pieces(self, tree: trees.Where, condition: Predicate, done: dict[int, Node], sign: int) -> Node:
         """where(condition, yes′, ±no′), each with a value only where its branch has one."""
         yes, no = (self.kept(branch, done[id(branch)]) for branch in (tree.yes, tree.no))
         return self.marked(_where(condition, yes, no if sign > 0 else negated(no)), tree)
@@ -245,7 +227,7 @@ class _Differentiation:
     def marked(self, made: Node, tree: Node) -> Node:
         """A new node that has a value only where the tree has."""
         key = key_of(tree)
-        if key and isinstance(made, Where | Call):
+        if key and isinstance(made, trees.Where | trees.Call):
             self.proves[id(made)] = made, key
         return made
 
@@ -255,7 +237,7 @@ class _Differentiation:
         for part in needed(tree) if id(tree) in self.partial else ():
             key = key_of(part)
             if id(part) in self.partial and key and key not in known:
-                slope = plus([slope, Product((ZERO, part))])  # type: ignore[arg-type]
+                slope = plus([slope, trees.Product((ZERO, part))])  # type: ignore[arg-type]
                 known |= self.told(part) | {key}
         return slope
 
@@ -268,7 +250,7 @@ class _Differentiation:
 
 
 def _where(test: Predicate, yes: Node, no: Node) -> Node:
-    return yes if yes is no else Where(test, yes, no)
+    return yes if yes is no else trees.Where(test, yes, no)
 
 
 def _size(roots: Sequence[Node]) -> int:

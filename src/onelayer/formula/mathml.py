@@ -9,27 +9,10 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
+from . import tree as trees
 from .expression import Condition, Formula
 from .printing import decimal_text, to_text
-from .tree import (
-    And,
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Not,
-    Number,
-    Or,
-    Power,
-    Product,
-    Quotient,
-    Relation,
-    Sum,
-    Tree,
-    Variable,
-    Where,
-    postorder,
-)
+from .tree import Tree, postorder
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _SIGN, _PRODUCT, _FRACTION, _POWER, _ATOM = range(10)  # how tightly a part binds
 _NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "sigmoid": "σ"}  # where books write another name
@@ -73,53 +56,53 @@ def _body(tree: Tree, names: Sequence[str] | None) -> str:
 
     def draw(tree: Tree) -> tuple[str, int]:
         match tree:
-            case Number(value):
+            case trees.Number(value):
                 return _number(value)
-            case Constant(name):
+            case trees.Constant(name):
                 return f"<mi>{'π' if name == 'pi' else name}</mi>", _ATOM
-            case Variable(index):
+            case trees.Variable(index):
                 return _named(f"x{index}" if names is None else names[index - 1]), _ATOM
-            case Sum(terms):
+            case trees.Sum(terms):
                 drawn = held(terms[0], _SIGN)
                 for term in terms[1:]:
-                    minus = isinstance(term, Negation)
+                    minus = isinstance(term, trees.Negation)
                     drawn += f"<mo>{'−' if minus else '+'}</mo>"
-                    drawn += held(term.operand, _PRODUCT) if isinstance(term, Negation) else held(term, _PRODUCT)
+                    drawn += held(term.operand, _PRODUCT) if isinstance(term, trees.Negation) else held(term, _PRODUCT)
                 return f"<mrow>{drawn}</mrow>", _SUM
-            case Negation(operand):
+            case trees.Negation(operand):
                 return f"<mrow><mo>−</mo>{held(operand, _PRODUCT)}</mrow>", _SIGN
-            case Product(factors):
+            case trees.Product(factors):
                 drawn = held(factors[0], _PRODUCT)
                 for factor in factors[1:]:
                     drawn += (_DOT if _starts_with_digit(factor) else _TIMES + _SPACE) + held(factor, _FRACTION)
                 return f"<mrow>{drawn}</mrow>", _PRODUCT
-            case Quotient(dividend, divisor):
+            case trees.Quotient(dividend, divisor):
                 return f"<mfrac>{parts[id(dividend)][0]}{parts[id(divisor)][0]}</mfrac>", _FRACTION
-            case IntegerPower(Call(name, (argument,)), exponent) if name in _SUPERSCRIPTED and exponent > 1:
+            case trees.IntegerPower(trees.Call(name, (argument,)), exponent) if name in _SUPERSCRIPTED and exponent > 1:
                 head = f"<msup>{_function(name)}<mn>{exponent}</mn></msup>"
                 return f"<mrow>{head}{_APPLY}{_bracketed(parts[id(argument)][0])}</mrow>", _POWER
-            case IntegerPower(base, exponent):
+            case trees.IntegerPower(base, exponent):
                 return f"<msup>{held(base, _ATOM)}{_number(Fraction(exponent))[0]}</msup>", _POWER
-            case Power(base, Number(value)):
+            case trees.Power(base, trees.Number(value)):
                 return f"<msup>{held(base, _ATOM)}{_inline(value)}</msup>", _POWER
-            case Power(base, exponent):
+            case trees.Power(base, exponent):
                 return f"<msup>{held(base, _ATOM)}{parts[id(exponent)][0]}</msup>", _POWER
-            case Call(name, arguments):
+            case trees.Call(name, arguments):
                 return _call(name, [parts[id(part)] for part in arguments], listed(arguments))
-            case Where(condition, yes, no):
+            case trees.Where(condition, yes, no):
                 rows = ((parts[id(yes)][0], "if", parts[id(condition)][0]), (parts[id(no)][0], "otherwise", ""))
                 table = "".join(
                     f"<mtr><mtd>{value}</mtd><mtd><mrow><mtext>{word}&#xa0;</mtext>{test}</mrow></mtd></mtr>"
                     for value, word, test in rows
                 )
                 return f'<mrow><mo stretchy="true">{{</mo><mtable>{table}</mtable></mrow>', _SUM
-            case Relation(sign, left, right):
+            case trees.Relation(sign, left, right):
                 return f"<mrow>{held(left, _SUM)}<mo>{_SIGNS[sign]}</mo>{held(right, _SUM)}</mrow>", _COMPARE
-            case And(tests):
+            case trees.And(tests):
                 return _worded("and", [held(test, _NOT) for test in tests]), _AND
-            case Or(tests):
+            case trees.Or(tests):
                 return _worded("or", [held(test, _AND) for test in tests]), _OR
-            case Not(test):
+            case trees.Not(test):
                 return f"<mrow><mtext>not&#xa0;</mtext>{held(test, _NOT)}</mrow>", _NOT
 
     for part in postorder([tree]):
@@ -200,6 +183,6 @@ def _inline(value: Fraction) -> str:
 
 def _starts_with_digit(factor: Tree) -> bool:
     """Whether a factor must not stand right behind another one: 2·3 is not 23."""
-    while isinstance(factor, Product | Power | IntegerPower):
-        factor = factor.factors[0] if isinstance(factor, Product) else factor.base
-    return isinstance(factor, Number)
+    while isinstance(factor, trees.Product | trees.Power | trees.IntegerPower):
+        factor = factor.factors[0] if isinstance(factor, trees.Product) else factor.base
+    return isinstance(factor, trees.Number)

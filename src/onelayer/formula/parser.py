@@ -15,38 +15,21 @@ from typing import Any, TypeVar
 
 from ..common.errors import InputError
 from ..common.numbers import counted
+from . import tree as trees
 from .expression import Condition, Formula
 from .faults import TooManyFaults, add_fault, refusal_of
 from .literal import constant_exponent, literal
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
-from .tree import (
-    And,
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Node,
-    Not,
-    Number,
-    Or,
-    Power,
-    Predicate,
-    Product,
-    Quotient,
-    Relation,
-    Sum,
-    Variable,
-    Where,
-    variables,
-)
+from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
 from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
 from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_NODE, _PREDICATE = Constant("pi"), Relation("<", Constant("pi"), Constant("e"))  # in the place of what is refused
+_NODE = trees.Constant("pi")  # in the place of what is refused,
+_PREDICATE = trees.Relation("<", _NODE, trees.Constant("e"))  # and of a condition
 _Tree = TypeVar("_Tree")
 
 
@@ -141,7 +124,7 @@ class _Reader:
         try:
             match syntax:
                 case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                    return self.share(Number, literal(segment(self.source, syntax)))
+                    return self.share(trees.Number, literal(segment(self.source, syntax)))
                 case ast.Constant():
                     raise refuse(
                         f"the literal {self.piece(syntax)}", "write numbers in decimal, such as 12, 0.5 or 1e-3"
@@ -151,13 +134,15 @@ class _Reader:
                 case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                     return self.node(operand, depth + 1)
                 case ast.UnaryOp(op=ast.USub(), operand=operand):
-                    return self.share(Negation, self.node(operand, depth + 1))
+                    return self.share(trees.Negation, self.node(operand, depth + 1))
                 case ast.BinOp(op=ast.Add() | ast.Sub()):
                     return self.sum(syntax, depth)
                 case ast.BinOp(op=ast.Mult()):
                     return self.product(syntax, depth)
                 case ast.BinOp(op=ast.Div(), left=left, right=right):
-                    return self.quotient(self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1)))
+                    return self.quotient(
+                        self.share(trees.Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
+                    )
                 case ast.BinOp(op=ast.Pow(), left=left, right=right):
                     return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
                 case ast.Call():
@@ -180,7 +165,7 @@ class _Reader:
         rest: ast.expr = syntax
         while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add | ast.Sub):
             term = self.node(rest.right, depth + 1)
-            terms.append(term if isinstance(rest.op, ast.Add) else self.share(Negation, term))
+            terms.append(term if isinstance(rest.op, ast.Add) else self.share(trees.Negation, term))
             rest = rest.left
         terms.append(self.node(rest, depth + 1))
         return accurate_sum(tuple(reversed(terms)), self.share)
@@ -201,26 +186,28 @@ class _Reader:
             rest = rest.left
         factors.append(self.node(rest, depth + 1))
         runs = [list(run) for _, run in groupby(reversed(factors), key=id)]
-        powers: list[Node] = [run[0] if len(run) == 1 else self.share(IntegerPower, run[0], len(run)) for run in runs]
-        return powers[0] if len(powers) == 1 else self.quotient(self.share(Product, tuple(powers)))
+        powers: list[Node] = [
+            run[0] if len(run) == 1 else self.share(trees.IntegerPower, run[0], len(run)) for run in runs
+        ]
+        return powers[0] if len(powers) == 1 else self.quotient(self.share(trees.Product, tuple(powers)))
 
     def power(self, base: Node, exponent: Node) -> Node:
         value = constant_exponent(exponent)
         if value is None:
-            return self.share(Power, base, exponent)
+            return self.share(trees.Power, base, exponent)
         if value.denominator == 1:
-            return self.share(IntegerPower, base, value.numerator)
-        return self.share(Power, base, self.share(Number, value))
+            return self.share(trees.IntegerPower, base, value.numerator)
+        return self.share(trees.Power, base, self.share(trees.Number, value))
 
     def name(self, name: str) -> Node:
         if name in self.index:
-            return self.share(Variable, self.index[name])
+            return self.share(trees.Variable, self.index[name])
         if name in CONSTANTS:
-            return self.share(Constant, name)
+            return self.share(trees.Constant, name)
         if self.names is None and re.fullmatch(r"x[1-9][0-9]*", name):
             if len(name) > 9 or int(name[1:]) > MAX_VARIABLE:
                 raise refuse(f"the variable {clip(name)}", f"use variables x1 to x{MAX_VARIABLE}")
-            return self.share(Variable, int(name[1:]))
+            return self.share(trees.Variable, int(name[1:]))
         if name in FUNCTIONS:
             raise refuse(f"{name!r} without arguments", f"write {name}(…)")
         near = closest(name, [*self.index, *CONSTANTS])
@@ -247,16 +234,16 @@ class _Reader:
         if name == "where":
             condition, yes, no = syntax.args
             test = self.predicate(condition, depth + 1)
-            return self.share(Where, test, self.node(yes, depth + 1), self.node(no, depth + 1))
+            return self.share(trees.Where, test, self.node(yes, depth + 1), self.node(no, depth + 1))
         arguments = tuple(self.node(argument, depth + 1) for argument in syntax.args)
         if name == "hypot":
-            squares = tuple(self.share(IntegerPower, argument, 2) for argument in arguments)
-            name, arguments = "sqrt", (self.share(Sum, squares),)
+            squares = tuple(self.share(trees.IntegerPower, argument, 2) for argument in arguments)
+            name, arguments = "sqrt", (self.share(trees.Sum, squares),)
         if name == "log":
             return accurate_log(arguments[0], self.share)
         if name == "sqrt":
             arguments = (sum_of_squares(arguments[0], self.share),)
-        return self.share(Call, name, arguments)
+        return self.share(trees.Call, name, arguments)
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:
         self.enter(syntax, depth)
@@ -268,15 +255,17 @@ class _Reader:
                             raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
                     sides = [self.node(side, depth + 1) for side in (first, *others)]
                     links = tuple(
-                        self.share(Relation, _RELATION[type(operator)], left, right)
+                        self.share(trees.Relation, _RELATION[type(operator)], left, right)
                         for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
                     )
-                    return links[0] if len(links) == 1 else self.share(And, links)
+                    return links[0] if len(links) == 1 else self.share(trees.And, links)
                 case ast.BoolOp(op=operator, values=values):
                     parts = tuple(self.predicate(value, depth + 1) for value in values)
-                    return self.share(And, parts) if isinstance(operator, ast.And) else self.share(Or, parts)
+                    return (
+                        self.share(trees.And, parts) if isinstance(operator, ast.And) else self.share(trees.Or, parts)
+                    )
                 case ast.UnaryOp(op=ast.Not(), operand=operand):
-                    return self.share(Not, self.predicate(operand, depth + 1))
+                    return self.share(trees.Not, self.predicate(operand, depth + 1))
                 case _:
                     raise refuse(f"{self.piece(syntax)}, not a comparison", "compare two sides, as in x < 0")
         except InputError as refusal:

@@ -7,26 +7,8 @@ expansion is infinite (no parse makes one) is written as a quotient, equal in va
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .tree import (
-    And,
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Not,
-    Number,
-    Or,
-    Power,
-    Product,
-    Quotient,
-    Relation,
-    Sum,
-    Tree,
-    Variable,
-    Where,
-    children,
-    postorder,
-)
+from . import tree as trees
+from .tree import Tree, children, postorder
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text binds
 
@@ -42,40 +24,42 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
 
     def write(tree: Tree) -> tuple[str, int]:
         match tree:
-            case Number(value):
+            case trees.Number(value):
                 return decimal_text(value)
-            case Constant(name):
+            case trees.Constant(name):
                 return name, _ATOM
-            case Variable(index):
+            case trees.Variable(index):
                 return (f"x{index}" if names is None else names[index - 1]), _ATOM
-            case Sum(terms):
+            case trees.Sum(terms):
                 tail = "".join(
-                    f" - {held(term.operand, _PRODUCT)}" if isinstance(term, Negation) else f" + {held(term, _PRODUCT)}"
+                    f" - {held(term.operand, _PRODUCT)}"
+                    if isinstance(term, trees.Negation)
+                    else f" + {held(term, _PRODUCT)}"
                     for term in terms[1:]
                 )
                 return held(terms[0], _PRODUCT) + tail, _SUM
-            case Negation(operand):
+            case trees.Negation(operand):
                 return "-" + held(operand, _POWER), _SIGN
-            case Product(factors):
+            case trees.Product(factors):
                 return "*".join([held(factors[0], _PRODUCT), *(held(part, _POWER) for part in factors[1:])]), _PRODUCT
-            case Quotient(dividend, divisor):
+            case trees.Quotient(dividend, divisor):
                 return f"{held(dividend, _PRODUCT)}/{held(divisor, _POWER)}", _PRODUCT
-            case IntegerPower(base, exponent):
+            case trees.IntegerPower(base, exponent):
                 return f"{held(base, _ATOM)}**{exponent if exponent >= 0 else f'({exponent})'}", _POWER
-            case Power(base, Number(value)):
+            case trees.Power(base, trees.Number(value)):
                 return f"{held(base, _ATOM)}**({value})", _POWER
-            case Power(base, exponent):
+            case trees.Power(base, exponent):
                 return f"{held(base, _ATOM)}**{held(exponent, _ATOM)}", _POWER
-            case Call() | Where():
-                word = tree.name if isinstance(tree, Call) else "where"
+            case trees.Call() | trees.Where():
+                word = tree.name if isinstance(tree, trees.Call) else "where"
                 return f"{word}({', '.join(words[id(part)][0] for part in children(tree))})", _ATOM
-            case Relation(sign, left, right):
+            case trees.Relation(sign, left, right):
                 return f"{held(left, _SUM)} {sign} {held(right, _SUM)}", _COMPARE
-            case And(parts):
+            case trees.And(parts):
                 return " and ".join(held(part, _NOT) for part in parts), _AND
-            case Or(parts):
+            case trees.Or(parts):
                 return " or ".join(held(part, _AND) for part in parts), _OR
-            case Not(part):
+            case trees.Not(part):
                 return "not " + held(part, _NOT), _NOT
 
     for part in postorder([tree]):

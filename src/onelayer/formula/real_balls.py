@@ -22,22 +22,10 @@ from flint import arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
+from . import intervals
 from .elementary import RANGES, SLOPE_RANGES, angle, general_power, meet, natural, rational_power
 from .expression import Condition, Formula
-from .intervals import (
-    UNDEFINED,
-    Interval,
-    hull,
-    integer_power,
-    interval,
-    maximum,
-    minimum,
-    negation,
-    product,
-    quotient,
-    rounded,
-    total,
-)
+from .intervals import UNDEFINED, Interval, hull, interval, rounded, total
 from .tape import Algebra
 
 PRECISION = 128  # bits
@@ -103,19 +91,19 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
         return total(terms)
 
     def negation(self, operand: Interval) -> Interval:
-        return negation(operand)
+        return intervals.negation(operand)
 
     def product(self, factors: Sequence[Interval]) -> Interval:
         result = factors[0]
         for factor in factors[1:]:
-            result = product(result, factor)
+            result = intervals.product(result, factor)
         return result
 
     def quotient(self, dividend: Interval, divisor: Interval) -> Interval:
-        return quotient(dividend, divisor)
+        return intervals.quotient(dividend, divisor)
 
     def integer_power(self, exponent: int, base: Interval) -> Interval:
-        return integer_power(base, exponent)
+        return intervals.integer_power(base, exponent)
 
     def rational_power(self, exponent: Fraction, base: Interval) -> Interval:
         return rational_power(base if self.strict or exponent < 0 else natural("sqrt", base), exponent)
@@ -125,17 +113,17 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
 
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
         if name == "min":
-            return minimum(arguments)
+            return intervals.minimum(arguments)
         if name == "max":
-            return maximum(arguments)
+            return intervals.maximum(arguments)
         if name == "atan2":
             return angle(*arguments)
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
 
     def slope_of(self, name: str, dividend: Interval, argument: Interval) -> Interval:
         if self.strict or dividend is UNDEFINED or argument is UNDEFINED:
-            return quotient(dividend, argument)
-        return meet([quotient(dividend, argument), SLOPE_RANGES[name](argument)])
+            return intervals.quotient(dividend, argument)
+        return meet([intervals.quotient(dividend, argument), SLOPE_RANGES[name](argument)])
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
         if isinstance(condition, Undefined):

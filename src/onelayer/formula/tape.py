@@ -14,27 +14,8 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from .tree import (
-    SUBTREES,
-    And,
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Not,
-    Number,
-    Or,
-    Power,
-    Product,
-    Quotient,
-    Relation,
-    Sum,
-    Tree,
-    Variable,
-    Where,
-    children,
-    postorder,
-)
+from . import tree as trees
+from .tree import SUBTREES, Tree, children, postorder
 
 V = TypeVar("V")  # values
 T = TypeVar("T")  # truth values
@@ -99,21 +80,21 @@ class Algebra(ABC, Generic[V, T]):
 
 
 METHODS: dict[type[Any], str] = {
-    Number: "number",
-    Constant: "constant",
-    Variable: "variable",
-    Sum: "sum",
-    Negation: "negation",
-    Product: "product",
-    Quotient: "quotient",
-    IntegerPower: "integer_power",
-    Power: "power",
-    Call: "call",
-    Where: "where",
-    Relation: "comparison",
-    And: "conjunction",
-    Or: "disjunction",
-    Not: "complement",
+    trees.Number: "number",
+    trees.Constant: "constant",
+    trees.Variable: "variable",
+    trees.Sum: "sum",
+    trees.Negation: "negation",
+    trees.Product: "product",
+    trees.Quotient: "quotient",
+    trees.IntegerPower: "integer_power",
+    trees.Power: "power",
+    trees.Call: "call",
+    trees.Where: "where",
+    trees.Relation: "comparison",
+    trees.And: "conjunction",
+    trees.Or: "disjunction",
+    trees.Not: "complement",
 }
 
 
@@ -128,14 +109,16 @@ class _Step:
         self.method, self.data = METHODS[type(tree)], tuple(getattr(tree, name) for name in data)
         if derived and (name := _slope_in(tree)):
             self.method, self.data = "slope_of", (name,)
-        if isinstance(tree, Power) and isinstance(tree.exponent, Number):
+        if isinstance(tree, trees.Power) and isinstance(tree.exponent, trees.Number):
             self.method, self.data, self.places = "rational_power", (tree.exponent.value,), places[:1]
 
 
 def _slope_in(tree: Tree) -> str | None:
     """sinc or exprel, if the tree is its slope as `gradients` writes it."""
     match tree:
-        case Quotient(Sum((Call(first, (u,)), Negation(Call(name, (v,))))), w) if u is v and v is w:
+        case trees.Quotient(trees.Sum((trees.Call(first, (u,)), trees.Negation(trees.Call(name, (v,))))), w) if (
+            u is v and v is w
+        ):
             return name if (first, name) in (("cos", "sinc"), ("exp", "exprel")) else None
     return None
 
@@ -156,7 +139,7 @@ class Tape:
         varies = [False] * self._size
         for position, tree in enumerate(order):
             places = tuple(place[id(child)] for child in children(tree))
-            varies[position] = isinstance(tree, Variable) or any(varies[child] for child in places)
+            varies[position] = isinstance(tree, trees.Variable) or any(varies[child] for child in places)
             (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places, derived))
 
     def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...], bool]]:

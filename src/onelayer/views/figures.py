@@ -10,22 +10,10 @@ from ..common.numbers import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection
+from . import style
 from .certificate_text import Shown
 from .scene import Scene
-from .style import (
-    BOUND,
-    DIVERGING,
-    GREY,
-    LAYER,
-    MENU,
-    SEQUENTIAL,
-    TARGET,
-    VIEW,
-    error_colours,
-    inner_ticks,
-    styled,
-    surface_axes,
-)
+from .style import styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,8 +30,8 @@ def function_figure(approximation: Approximation, scene: Scene, output: int = 0)
     if len(scene.drawn) == 1:
         figure = go.Figure()
         if f is not None:
-            figure.add_trace(go.Scatter(x=scene.axes[0], y=f, name="f", line={"color": TARGET, "width": 5}))
-        line = {"color": LAYER, "width": 2, "dash": "dash"}
+            figure.add_trace(go.Scatter(x=scene.axes[0], y=f, name="f", line={"color": style.TARGET, "width": 5}))
+        line = {"color": style.LAYER, "width": 2, "dash": "dash"}
         figure.add_trace(go.Scatter(x=scene.axes[0], y=T, name="T, the layer", line=line))
         _add_samples(figure, approximation, output)
         return styled(figure, 400, xaxis_title=names[0], yaxis_title="value", legend={"orientation": "h", "y": 1.12})
@@ -56,14 +44,14 @@ def function_figure(approximation: Approximation, scene: Scene, output: int = 0)
     for i, (title, z) in enumerate(shown):
         assert z is not None
         surface = go.Surface(
-            x=x, y=y, z=z.T, cmin=low, cmax=high, colorscale=SEQUENTIAL, name=title, showscale=i + 1 == len(shown)
+            x=x, y=y, z=z.T, cmin=low, cmax=high, colorscale=style.SEQUENTIAL, name=title, showscale=i + 1 == len(shown)
         )
         figure.add_trace(surface, row=1, col=i + 1)
     more = (high - low) / 10  # labels keep away from the corners
     ends = [low - more, high + more] if high > low else None
     upright = {"title": "", "range": ends, "nticks": 4, "tickfont": {"size": 12}}
-    axes = surface_axes(_drawn_names(approximation, scene), x, y)
-    figure.update_scenes(overwrite=True, **axes, **VIEW, zaxis=upright)  # twice as quick as merging
+    axes = style.surface_axes(_drawn_names(approximation, scene), x, y)
+    figure.update_scenes(overwrite=True, **axes, **style.VIEW, zaxis=upright)  # twice as quick as merging
     return styled(figure, 440)
 
 
@@ -81,11 +69,11 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     believed = " if f is as declared" if approximation.certificate.condition else ""
     label = f"±bound {approximation.certificate.bound_text}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
-        figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
+        figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": style.LAYER, "width": 2}))
         if proved:
-            figure.add_hrect(-bound, bound, fillcolor=BOUND, opacity=0.12, line_width=0)
-            figure.add_hline(bound, line={"color": BOUND, "width": 2}, annotation_text=label)
-            figure.add_hline(-bound, line={"color": BOUND, "width": 2})
+            figure.add_hrect(-bound, bound, fillcolor=style.BOUND, opacity=0.12, line_width=0)
+            figure.add_hline(bound, line={"color": style.BOUND, "width": 2}, annotation_text=label)
+            figure.add_hline(-bound, line={"color": style.BOUND, "width": 2})
         tick = {"exponentformat": "power"}
         return styled(figure, 340, xaxis_title=names[0], yaxis={"title": "T − f", **tick})
     limit = bound if proved else float(np.nanmax(np.abs(error)))
@@ -94,7 +82,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     title = ["T − f, coloured from −bound to +bound" if proved else "T − f", label]
     figure = make_subplots(rows=1, cols=2, specs=specs, subplot_titles=title, horizontal_spacing=0.06)
     bar = {"exponentformat": "power", "len": 0.9, "x": 0.475, "thickness": 12}
-    colours = error_colours()
+    colours = style.error_colours()
     heat = go.Heatmap(x=x, y=y, z=error.T, zmin=-limit, zmax=limit, colorbar=bar, name="T − f", **colours)
     figure.add_trace(heat, row=1, col=1)
     surface = go.Surface(x=x, y=y, z=error.T, cmin=-limit, cmax=limit, showscale=False, name="T − f", **colours)
@@ -102,15 +90,25 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     if proved:
         for sign in (-1, 1):
             plane = np.full((2, 2), sign * bound)
-            sheet = {"opacity": 0.25, "showscale": False, "colorscale": [[0, BOUND], [1, BOUND]], "hoverinfo": "skip"}
+            sheet = {
+                "opacity": 0.25,
+                "showscale": False,
+                "colorscale": [[0, style.BOUND], [1, style.BOUND]],
+                "hoverinfo": "skip",
+            }
             figure.add_trace(go.Surface(x=x[[0, -1]], y=y[[0, -1]], z=plane, **sheet), row=1, col=2)
     figure.update_xaxes(title_text=names[scene.drawn[0]], row=1, col=1)
     figure.update_yaxes(title_text=names[scene.drawn[1]], row=1, col=1)
     reach = 1.15 * max(limit, float(np.nanmax(np.abs(whole), initial=0.0)))
-    upright = {"title": "", "exponentformat": "power", "tickvals": inner_ticks(-reach, reach), "tickfont": {"size": 12}}
-    axes = surface_axes(_drawn_names(approximation, scene), x, y)
+    upright = {
+        "title": "",
+        "exponentformat": "power",
+        "tickvals": style.inner_ticks(-reach, reach),
+        "tickfont": {"size": 12},
+    }
+    axes = style.surface_axes(_drawn_names(approximation, scene), x, y)
     figure.update_scenes(
-        overwrite=True, **axes, **VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None}
+        overwrite=True, **axes, **style.VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None}
     )
     return styled(figure, 440)
 
@@ -129,14 +127,16 @@ def overview_figure(approximation: Approximation, scene: Scene, output: int = 0)
             for trace in part.data if part is not None else ():
                 figure.add_trace(trace, row=row, col=1)
         if error is not None and math.isfinite(bound):
-            figure.add_hrect(-bound, bound, fillcolor=BOUND, opacity=0.15, line_width=0, row=2, col=1)
+            figure.add_hrect(-bound, bound, fillcolor=style.BOUND, opacity=0.15, line_width=0, row=2, col=1)
         figure.update_yaxes(title_text="T − f", exponentformat="power", row=2, col=1)
         return styled(figure, 560, xaxis2_title=names[0])
     x, y = scene.axes
-    pictures: list[tuple[str, np.ndarray | None, dict[str, Any]]] = [("T, the layer", T, {"colorscale": SEQUENTIAL})]
+    pictures: list[tuple[str, np.ndarray | None, dict[str, Any]]] = [
+        ("T, the layer", T, {"colorscale": style.SEQUENTIAL})
+    ]
     if error is not None:
         limit = bound if math.isfinite(bound) else float(np.nanmax(np.abs(error)))
-        shades = {**error_colours(), "zmin": -limit, "zmax": limit}
+        shades = {**style.error_colours(), "zmin": -limit, "zmax": limit}
         within = approximation.certificate.bound_text if math.isfinite(bound) else f"{at_most(limit)}, observed"
         pictures.append((f"T − f within ±{within}", error, shades))
     n = len(pictures)
@@ -162,7 +162,11 @@ def explanation_figure(found: Explanation, output: int = 0, most: int = 14) -> "
         values.append(float(own[order[most:]].sum()))
     values += [float(found.rest[output]), float(found.value[output])]
     measure = ["relative"] * (len(values) - 1) + ["total"]
-    colours = {"increasing": LAYER, "decreasing": TARGET, "totals": BOUND}  # as in every picture: red adds
+    colours = {
+        "increasing": style.LAYER,
+        "decreasing": style.TARGET,
+        "totals": style.BOUND,
+    }  # as in every picture: red adds
     look: dict[str, Any] = {name: {"marker": {"color": colour}} for name, colour in colours.items()}
     fall = go.Waterfall(orientation="h", y=[*names, "rest", "T(x)"], x=values, measure=measure, **look)
     figure = styled(go.Figure(fall), 120 + 24 * len(values), xaxis_title="running sum of the contributions")
@@ -199,14 +203,14 @@ def weights_figure(approximation: Shown, found: Inspection) -> "go.Figure":
         cut = "" if matrix.shape == view.shape else f", the first {matrix.shape[0]}×{matrix.shape[1]} entries"
         heat = go.Heatmap(
             z=z, text=np.vectorize(lambda v: f"{v:.4g}")(matrix) if matrix.size <= 20_000 else None, visible=i == 0, zmin=-1,
-            zmax=1, colorscale=DIVERGING, reversescale=True, hovertemplate="row %{y}, column %{x}: %{text}<extra></extra>",
+            zmax=1, colorscale=style.DIVERGING, reversescale=True, hovertemplate="row %{y}, column %{x}: %{text}<extra></extra>",
             colorbar={"tickvals": [-1, 0, 1], "ticktext": [f"−{largest:.3g}", "0", f"{largest:.3g}"], "thickness": 12},
         )  # fmt: skip
         figure.add_trace(heat)
         seen = [j == i for j in range(len(found.matrices))]
         text = f"{view.name}, {view.role}: {view.shape[0]}×{view.shape[1]}, rank {view.rank}{cut}"
         buttons.append({"label": view.name, "method": "update", "args": [{"visible": seen}, {"title.text": text}]})
-    menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", **MENU}
+    menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", **style.MENU}
     figure.update_yaxes(autorange="reversed", showticklabels=False).update_xaxes(showticklabels=False)
     title = {"text": buttons[0]["args"][1]["title.text"], "font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"}
     return styled(figure, 400, title=title).update_layout(updatemenus=[menu], margin={"t": 84})
@@ -217,12 +221,16 @@ def history_figure(history: History) -> "go.Figure":
     import plotly.graph_objects as go
 
     steps = [m.step for m in history.moments]
-    lines = [("loss", "loss", GREY), ("validated", "largest held-out error", LAYER), ("rmse", "held-out RMSE", TARGET)]
+    lines = [
+        ("loss", "loss", style.GREY),
+        ("validated", "largest held-out error", style.LAYER),
+        ("rmse", "held-out RMSE", style.TARGET),
+    ]
     figure = go.Figure()
     for name, label, colour in lines:
         y = [getattr(m, name) if getattr(m, name) > 0 else None for m in history.moments]
         figure.add_trace(go.Scatter(x=steps, y=y, name=label, line={"color": colour}))
-    figure.add_vline(history.best, line={"color": BOUND, "dash": "dot"}, annotation_text="kept")
+    figure.add_vline(history.best, line={"color": style.BOUND, "dash": "dot"}, annotation_text="kept")
     axis = {"type": "log", "exponentformat": "power"}
     return styled(figure, 360, xaxis_title="step", yaxis=axis, legend={"orientation": "h", "y": 1.15})
 
@@ -250,6 +258,9 @@ def _add_samples(figure: "go.Figure", approximation: Approximation, output: int)
     target = approximation.target
     if target is None or target.data is None:
         return
-    for name, chosen, colour in (("fitted", target.data.fitted, TARGET), ("held out", target.data.held_out, GREY)):
+    for name, chosen, colour in (
+        ("fitted", target.data.fitted, style.TARGET),
+        ("held out", target.data.held_out, style.GREY),
+    ):
         x, y = target.data.x[chosen, 0], target.data.y[chosen, output]
         figure.add_trace(go.Scatter(x=x, y=y, mode="markers", name=name, marker={"color": colour, "size": 5}))

@@ -17,21 +17,10 @@ from ..common.errors import InputError
 from ..deployment.earlier_model import require_no_model_file
 from ..experiments.study import Study
 from ..sequence_layer import SequenceLayer
-from . import certificate_text
+from . import certificate_text, sections
 from .costs import plan_html, size_table
 from .pages import LAYER_SCRIPTS, Page, page_data
 from .scene import scenes
-from .sections import (
-    certificate_section,
-    facts,
-    heads_section,
-    point_section,
-    point_title,
-    scenes_section,
-    training_section,
-    walk_section,
-    weights_section,
-)
 from .sequence_page import sequence_page
 from .study_page import study_page
 
@@ -76,14 +65,14 @@ def page(
     figures: dict[str, Any] = {}
     found = tuple(sorted(scenes(approximation), key=lambda scene: scene.drawn != first))
     plan = plan_html(approximation) if planned else ""
-    sections = [
-        ("function", "Target and layer", scenes_section(approximation, found, figures)),
-        ("heads", "Heads over the domain", heads_section(approximation, figures)),
-        ("point", point_title(approximation), point_section(approximation)),
-        ("walk", "Step through the calculation", walk_section(approximation)),
-        ("weights", "Weights and spectra", weights_section(approximation, figures)),
-        ("training", "Training", training_section(approximation, figures)),
-        ("certificate", "Certificate", certificate_section(approximation)),
+    chapters = [
+        ("function", "Target and layer", sections.scenes_section(approximation, found, figures)),
+        ("heads", "Heads over the domain", sections.heads_section(approximation, figures)),
+        ("point", sections.point_title(approximation), sections.point_section(approximation)),
+        ("walk", "Step through the calculation", sections.walk_section(approximation)),
+        ("weights", "Weights and spectra", sections.weights_section(approximation, figures)),
+        ("training", "Training", sections.training_section(approximation, figures)),
+        ("certificate", "Certificate", sections.certificate_section(approximation)),
         ("size", "Size and cost", size_table(approximation)._repr_html_() + plan),
     ]
     text = approximation.target_text
@@ -93,4 +82,6 @@ def page(
     about = "<p>This page describes one attention layer T, made to stand in for f.</p>"
     intro = f'{lead}{about}\n<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
     data, styles = page_data(approximation, found, figures), ("report.css", "walk.css")
-    return Page(title, "one layer", intro, facts(approximation), sections, data, LAYER_SCRIPTS, styles).render()
+    return Page(
+        title, "one layer", intro, sections.facts(approximation), chapters, data, LAYER_SCRIPTS, styles
+    ).render()

@@ -7,36 +7,14 @@ before a command runs, which keeps `--help` quick.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from ... import __version__
 from ...common.errors import InputError
-from . import (
-    build,
-    certify,
-    check,
-    circuit,
-    compare,
-    distill,
-    evaluate,
-    export,
-    gallery,
-    generate,
-    inspect,
-    language,
-    memorize,
-    plan,
-    prove,
-    report,
-    serve,
-    sets,
-    study,
-    supremum,
-    train,
-)
 from .show import Stopped
 from .wording import refusal_of, usage_of
 
@@ -47,23 +25,14 @@ app = typer.Typer(
     help="Turn functions into single-layer Transformers, with proof.",
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input, 3 not checkable.",
 )
-COMMANDS: list[Callable[..., int]] = [
-    build.build,
-    plan.plan,
-    memorize.memorize,
-    sets.sets,
-    train.train,
-    compare.compare,
-]
-COMMANDS += [study.study, distill.distill, certify.certify, check.check, supremum.supremum, prove.prove]
-COMMANDS += [language.language, generate.generate, inspect.inspect, circuit.circuit, report.report, export.export]
-COMMANDS += [serve.serve]
-for command in COMMANDS:
-    app.command()(command)
+COMMANDS = "build plan memorize sets train compare study distill certify check supremum prove language generate inspect"
+for name in [*COMMANDS.split(), "circuit", "report", "export", "serve"]:
+    app.command()(getattr(import_module(f".{name}", __name__), name))
 # a gallery entry takes the parameters of its function as options
-app.command("gallery", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(gallery.gallery)
+more: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True}
+app.command("gallery", context_settings=more)(import_module(".gallery", __name__).gallery)
 # a negative number is an argument here, not an option
-app.command("eval", context_settings={"ignore_unknown_options": True})(evaluate.evaluate)
+app.command("eval", context_settings={"ignore_unknown_options": True})(import_module(".evaluate", __name__).evaluate)
 
 
 def _version(requested: bool) -> None:

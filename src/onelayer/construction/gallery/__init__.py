@@ -19,29 +19,7 @@ _NUMBERS = (clip, mean, affine, deep_set, permute, reverse, shift)
 _TOKENS = (histogram, first_occurrence, copy_where, parity, majority)
 ENTRIES: dict[str, Callable[..., Approximation]] = {f.__name__: f for f in (*_ORDER, *_NUMBERS, *_TOKENS)}
 
-__all__ = [
-    "ENTRIES",
-    "absolute_difference",
-    "affine",
-    "any_length",
-    "clip",
-    "copy_where",
-    "deep_set",
-    "first_occurrence",
-    "histogram",
-    "majority",
-    "maximum",
-    "mean",
-    "median",
-    "minimum",
-    "parity",
-    "permute",
-    "reverse",
-    "running_max",
-    "shift",
-    "sort",
-    "top_k",
-]
+__all__ = ["any_length", *sorted(ENTRIES)]
 
 
 def __dir__() -> list[str]:

@@ -66,7 +66,6 @@ def _at(form: Form, x: Float[Tensor, "point coordinate"]) -> Float[Tensor, "poin
     return y
 
 
-AT_ONCE = 2**22  # numbers held at a time
 MOST_POINTS = 1_000  # per degree, however close a bound is to be: halved boxes come closer for less
 
 

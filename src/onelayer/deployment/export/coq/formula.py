@@ -3,22 +3,8 @@
 from fractions import Fraction
 
 from ....common.errors import InputError
-from ....formula.tree import (
-    Call,
-    Constant,
-    IntegerPower,
-    Negation,
-    Node,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Tree,
-    Variable,
-    children,
-    postorder,
-)
+from ....formula import tree as trees
+from ....formula.tree import Node, Tree, children, postorder
 
 NAMED = {"sin": "sin", "cos": "cos", "tan": "tan", "exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan"}
 NAMED |= {"abs": "Rabs", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh"}
@@ -53,41 +39,41 @@ def printed(root: Node) -> str:
 
 def _written(tree: Tree, parts: list[str]) -> str:
     match tree:
-        case Number(value):
+        case trees.Number(value):
             return number(value)
-        case Constant(name):
+        case trees.Constant(name):
             return CONSTANTS[name]
-        case Variable(index):
+        case trees.Variable(index):
             return f"x{index}"
-        case Sum():
+        case trees.Sum():
             return f"({' + '.join(parts)})"
-        case Negation():
+        case trees.Negation():
             return f"(- {parts[0]})"
-        case Product():
+        case trees.Product():
             return f"({' * '.join(parts)})"
-        case Quotient():
+        case trees.Quotient():
             return f"({parts[0]} / {parts[1]})"
-        case IntegerPower(_, exponent):
+        case trees.IntegerPower(_, exponent):
             power = f"({parts[0]} ^ {abs(exponent)})"
             return power if exponent >= 0 else f"(/ {power})"
-        case Power(_, Number(value)) if value == Fraction(1, 2):
+        case trees.Power(_, trees.Number(value)) if value == Fraction(1, 2):
             return f"(sqrt ({parts[0]}))"
-        case Power():
+        case trees.Power():
             return f"(exp ({parts[1]} * ln ({parts[0]})))"
-        case Call(name) if name in NAMED:
+        case trees.Call(name) if name in NAMED:
             return f"({NAMED[name]} ({parts[0]}))"
-        case Call(name) if name in WRITTEN:
+        case trees.Call(name) if name in WRITTEN:
             return WRITTEN[name].format(*parts)
-        case Call(name) if name in FOLDED:
+        case trees.Call(name) if name in FOLDED:
             found = parts[-1]
             for part in reversed(parts[:-1]):
                 found = f"({FOLDED[name]} ({part}) ({found}))"
             return found
-    named = tree.name if isinstance(tree, Call) else "where"
+    named = tree.name if isinstance(tree, trees.Call) else "where"
     asked = "functions that Coq's interval arithmetic knows"
     raise InputError(asked, f"{named} in the formula", "export it as onnx, torch or c")
 
 
 def is_trigonometric(root: Node) -> bool:
     """Whether sin, cos or tan occur: their enclosures fail near multiples of pi as ends of a box."""
-    return any(isinstance(tree, Call) and tree.name in TRIGONOMETRIC for tree in postorder((root,)))
+    return any(isinstance(tree, trees.Call) and tree.name in TRIGONOMETRIC for tree in postorder((root,)))

@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.func import functional_call
 
-from ..model.config import LayerConfig
-from ..model.transformer import SingleLayerTransformer
+from onelayer.model.config import LayerConfig
+from onelayer.model.transformer import SingleLayerTransformer
 
 LENGTH, BATCH, STEPS, RATE, SPREAD = 16, 64, 1500, 1e-3, 0.02
 HELD_OUT = 4096  # sequences that judge

@@ -1,6 +1,6 @@
 """A static explorer: ready-made layers with a page each, and a page of cards that leads to them. No server is needed.
 
-All pages compute their layers in the browser (assets/layer.js). They share one copy of plotly's JavaScript, beside them.
+All pages compute their layers in the browser (views/assets/layer.js). They share one copy of plotly's JavaScript, beside them.
 """
 
 import html
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..approximation import Approximation
-from .page_files import asset, plotly_source
-from .pages import layer_record
-from .report import page
-from .scene import window
+from onelayer.approximation import Approximation
+from onelayer.views.page_files import asset, plotly_source
+from onelayer.views.pages import layer_record
+from onelayer.views.report import page
+from onelayer.views.scene import window
 
 INLINE = "script-src 'unsafe-inline'"  # the policy of a page that is one file
 RANGE_POINTS = 4000  # at which a range is looked for
@@ -36,6 +36,11 @@ class Exhibit:
     approximation: Approximation
     drawn: tuple[int, int] = (0, 1)
     output: int = 0
+
+
+def own(name: str) -> str:
+    """The text of a file of the showcase."""
+    return (Path(__file__).parent / "_showcase" / name).read_text(encoding="utf-8")
 
 
 def write_showcase(exhibits: Sequence[Exhibit], folder: Path) -> list[Path]:
@@ -65,18 +70,19 @@ def shared(report: str) -> str:
 def cards_page(exhibits: Sequence[Exhibit]) -> str:
     """The page of cards, with a small picture each."""
     records = {exhibit.name: picture_record(exhibit) for exhibit in exhibits}
-    return Template(asset("showcase.html")).substitute(
-        css=asset("story.css") + asset("showcase.css"),
+    return Template(own("showcase.html")).substitute(
+        css=asset("story.css") + own("showcase.css"),
         cards="".join(map(_card, exhibits)),
         data=json.dumps(records, allow_nan=False).replace("<", "\\u003c"),
         scripts="\n".join(
-            f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "scheme.js", "showcase.js")
+            f"<script>{text}</script>"
+            for text in (*map(asset, ("layer.js", "surface.js", "scheme.js")), own("showcase.js"))
         ),
     )
 
 
 def picture_record(exhibit: Exhibit) -> dict[str, Any]:
-    """What assets/showcase.js needs for one picture."""
+    """What showcase.js needs for one picture."""
     low, high = window(exhibit.approximation.domain)
     return {
         "drawn": list(exhibit.drawn),
