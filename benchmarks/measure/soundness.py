@@ -20,6 +20,7 @@ import argparse
 import itertools
 import json
 import math
+import signal
 import sys
 import tempfile
 import time
@@ -48,6 +49,7 @@ CASES = {
     "networks": hunting.network,
     "fused": hunting.fused,
 }
+LONGEST = 60  # seconds of a crafted attack, times its patience: old code may hang
 SCORES_A_ROUND = 10**6  # by every program, before the next layers
 
 
@@ -165,6 +167,11 @@ def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
 
 def attack_crafted(minutes: float, seed: int, patience: float, path: Path | None) -> int:
     """One attack after the other; prints each that found something, and per kind how many there were."""
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError(f"longer than {LONGEST * patience:g} s")
+
+    signal.signal(signal.SIGALRM, too_long)
     started, done = time.perf_counter(), list[crafted_hunt.Attack]()
     print(
         f"crafted, {minutes:g} minutes, seeds from {1_000_000 * seed:,} on, {Path(onelayer.__file__).parent}",
@@ -173,7 +180,9 @@ def attack_crafted(minutes: float, seed: int, patience: float, path: Path | None
     for number in itertools.count(1_000_000 * seed):
         if (passed := time.perf_counter() - started) >= 60 * minutes:
             break
+        signal.setitimer(signal.ITIMER_REAL, LONGEST * patience)
         one = crafted_hunt.attack(number, patience=patience)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         done.append(one)
         if one.false or one.crash:
             what = "VIOLATION" if one.false else "CRASH"
