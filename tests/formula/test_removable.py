@@ -91,6 +91,7 @@ def test_poles_stay_poles(text):
 
 @pytest.mark.parametrize(("text", "read"), [
     ("exp(x) - 1", "expm1(x)"), ("3 + exp(x*y) - 1", "expm1(x*y) + 3"), ("1 - exp(x)", "-expm1(x)"), ("exp(x) + 1", "exp(x) + 1"),
+    ("exp(x) + exp(x) - 1", "expm1(x) + exp(x)"), ("1 - exp(x) - exp(x)", "-expm1(x) - exp(x)"),
     ("log(1 + x)", "log1p(x)"), ("log(x - y + 1)", "log1p(x - y)"), ("log(1 + exp(x))", "softplus(x)"),
     ("log(2 + x)", "log(2 + x)"),
     ("sqrt(x^2 + y^2 - 2*x*y*cos(t))", "sqrt((x - y*cos(t))**2 + (y*sin(t))**2)"), ("sqrt(x^2 + y^2 - x*y*cos(t))",) * 2,
@@ -101,6 +102,33 @@ def test_what_is_read(text, read):
     formula = parse(text)
     assert to_text(formula.outputs[0], formula.names) == read.replace("^", "**")
     assert parse(read, formula.names).outputs == formula.outputs
+
+
+def test_terms_that_occur_twice_count_twice():
+    """What is read has the values of what was typed, whatever equal parts are merged or rewritten."""
+    pieces = [
+        "exp(x)",
+        "-exp(x)",
+        "1",
+        "-1",
+        "x",
+        "sin(x)/x",
+        "log(1 + x)",
+        "cos(y)**2",
+        "x*y*cos(y)",
+        "x**2",
+        "-2*x*y*cos(y)",
+        "max(x, y)",
+    ]
+    known = {name: getattr(math, name) for name in ("exp", "sin", "cos", "log", "sqrt")} | {"max": max}
+    rng, at = np.random.default_rng(0), {"x": 0.37, "y": 1.9}
+    for _ in range(400):
+        terms = " + ".join(rng.choice(pieces, size=rng.integers(2, 6)).tolist())
+        text = str(
+            rng.choice(["{0}", "({0})*({0})", "log(9 + ({0})**2)", "({0})/(2 + ({0})**2)", "sqrt(({0})**2 + x)"])
+        ).format(terms)
+        value = evaluate(parse(text, ["x", "y"]), np.array([[*at.values()]]))[0, 0]
+        assert value == pytest.approx(eval(text, {}, known | at), rel=1e-12, abs=1e-12), text  # noqa: S307
 
 
 def test_the_certificate_names_the_limit_and_the_checker_takes_it(tmp_path):

@@ -168,7 +168,8 @@ def accurate_sum(terms: tuple[Node, ...], make: Make) -> Node:
             grown = term if sign > 0 else term.operand if isinstance(term, Negation) else None
             if isinstance(grown, Call) and grown.name == "exp":
                 new: Node = make(Call, "expm1", grown.arguments)
-                rest = [other for other in terms if other is not term]
+                rest = list(terms)
+                rest.remove(term)
                 rest.remove(wanted)
                 found = (new if sign > 0 else make(Negation, new), *rest)
                 return found[0] if len(found) == 1 else make(Sum, found)
