@@ -70,6 +70,21 @@ def test_steep_formulas_are_enclosed_on_boxes_down_to_a_billionth(text):
             assert follows(found.model, b, point, value), point
 
 
+@pytest.mark.parametrize("text", ["log(x1)", "sqrt(x1)", "cbrt(x1)", "1/x1", "x1**0.3", "x1**-2.5"])
+def test_powers_of_small_arguments_may_underflow(text):
+    """Where a power of the argument, or of its root, loses digits."""
+    rng = np.random.default_rng(1)
+    lower = 10.0 ** rng.choice([-162, -129, -108, -81, -65], size=(2_000, 1)) * rng.uniform(0.5, 5, size=(2_000, 1))
+    upper = lower * (1 + 10.0 ** rng.uniform(-4, 0, size=lower.shape))
+    formula = parse(text, ("x1",))
+    found = formula.tape.run(TaylorAlgebra(Space(lower, upper)))[0]
+    for b in range(len(lower)):
+        for point in (lower[b].tolist(), upper[b].tolist()):
+            value = value_at(formula.outputs[0], point)
+            assert inside(value, found.low[b], found.high[b]), point
+            assert follows(found.model, b, point, value), point
+
+
 def test_enclosures_are_of_fourth_order():
     """Halving a box of a smooth formula divides the remainder by about 16."""
     formula = parse("exp(x1)*sin(3*x2)/(1+x1**2)", ("x1", "x2"))

@@ -17,7 +17,6 @@ from ..formula.rewriting import parted
 from ..formula.tree import Call, Tree, Where, children
 from ..layer.arithmetic import arithmetic_of
 from ..layer.composed_reading import network_of
-from ..layer.number_range import out_of_range
 from ..layer.reading import form_of_model
 from ..layer.rounding.deployed import edges
 from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
@@ -36,7 +35,7 @@ from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import answer_of, floats_of, observe
-from .overflow import cannot_overflow
+from .overflow import refusal
 from .ramps import prove as prove_ramps
 from .slopes import prove_slopes
 from .witness import witness
@@ -81,7 +80,7 @@ def decide(
     best = unless_contradicted(best)
     if math.isfinite(best.bound):
         best = replace(best, assumptions=(*best.assumptions, *target.caveats))
-    elif (reason := out_of_range(model, edge_of(model, target))) is not None:
+    elif (reason := refusal(model, edge_of(model, target))) is not None:
         best = replace(best, assumptions=(*best.assumptions, f"nothing is proved: {reason}"))
     if claim.slope_tolerance is not None:
         slopes = prove_slopes(model, claim, edge_of(model, target), budget)
@@ -119,16 +118,12 @@ def prove_by(
     method: Method, model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget
 ) -> Proof | None:
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
-    target, arithmetic = claim.target, arithmetic_of_model(model)
-    wide = edge_of(model, target)
-    if out_of_range(model, wide) is not None:
+    wide = edge_of(model, claim.target)
+    if refusal(model, wide) is not None:
         return None
     if method == "bisect":
-        ramps = model.config.attention == "sparsemax" and cannot_overflow(model, wide, arithmetic)
-        proof = prove_ramps(model, claim, wide, budget) if ramps else None
+        proof = prove_ramps(model, claim, wide, budget) if model.config.attention == "sparsemax" else None
         return proof or bisect.prove(model, claim, observed, budget)
-    if not cannot_overflow(model, wide, arithmetic):
-        return None
     proof = _prove_reading(model, claim, wide, budget)
     return proof if proof is None or model.config.attention == "softmax" else _assuming(model.config.attention, proof)
 

@@ -1,4 +1,8 @@
-"""Whether a number of a layer can overflow: absolute values through all its steps, whatever cancels."""
+"""The door of every proof that counts rounding: numbers that cannot be lost in our algebra, nor overflow in the layer's.
+
+Absolute values go through all steps of the layer, whatever cancels there: computed numbers are hardly larger, whatever rounding
+does to them. So no other step of a proof asks whether something overflows.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,9 +11,19 @@ from typing import Any
 import numpy as np
 
 from ..layer.arithmetic import Arithmetic
+from ..layer.number_range import out_of_range
+from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model import program
 from ..model.activations import activation_of
 from ..model.transformer import SingleLayerTransformer
+
+
+def refusal(model: SingleLayerTransformer, edge: float) -> str | None:
+    """Why nothing is proved about a model for |x̂| ≤ edge; None if its weights are as proofs need them."""
+    arithmetic = arithmetic_of_model(model)
+    if (reason := out_of_range(model, edge)) is not None or cannot_overflow(model, edge, arithmetic):
+        return reason
+    return f"numbers of the layer may overflow in {arithmetic.name}"
 
 
 def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
@@ -33,7 +47,7 @@ class Magnitudes(program.ArraySteps[np.ndarray]):
 
     def inputs(self) -> np.ndarray:
         scale = self.w["scale"]
-        self._met(self.edge / scale[scale > 0])  # |x − shift|
+        self._met(self.edge / scale)  # |x − shift|
         return self._met(np.full((1, self.config.features_in), self.edge))
 
     def constant(self, name: str) -> np.ndarray:
@@ -49,7 +63,7 @@ class Magnitudes(program.ArraySteps[np.ndarray]):
 
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
         """A computed variance may be 0 where the real one is not: |x − μ|/√(var + eps) is at most 2 max|x|/√eps."""
-        self._met(4 * (x * x).sum(axis=-1))
+        self._met(4 * (x * x).sum(axis=-1) + self.config.norm_eps)
         y = np.full_like(x, 2 * x.max() * max(1.0, self.config.norm_eps**-0.5))
         return self._met(self._met(y) * self.w[f"gain_{name}"] + self.w[f"offset_{name}"])
 

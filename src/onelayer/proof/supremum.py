@@ -24,7 +24,6 @@ from ..formula.taylor.series import Space
 from ..layer.arithmetic import Arithmetic
 from ..layer.assemble import frame_of
 from ..layer.form import Form
-from ..layer.number_range import out_of_range
 from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
@@ -37,6 +36,7 @@ from .certificate import Box, Method
 from .claim import Claim, Proof
 from .decision import edge_of, has_kinks, methods_for, prove_by
 from .observation import Answer, Observation, answer_of, floats_of, observe, observe_from, polished_from
+from .overflow import refusal
 from .two_sided import LAYER, Supremum
 
 FLOOR = 2.0**-46  # times the size of f
@@ -94,7 +94,7 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
 def _search(
     model: SingleLayerTransformer, target: Target, places: tuple[int, ...], arithmetic: Arithmetic
 ) -> BranchAndBound:
-    if (reason := out_of_range(model, edge_of(model, target))) is not None:
+    if (reason := refusal(model, edge_of(model, target))) is not None:
         raise InputError("weights that proofs can multiply", reason, "scale the weights, or ask for another layer")
     return BranchAndBound.of(model, target, places, arithmetic)
 

@@ -1,7 +1,8 @@
 """Taylor coefficients of the functions of one variable: at a centre c, with the fourth derivative on [low, high].
 
 Every function gives four coefficients, the sizes of the terms that they are made of (which bound their rounding, `SLIP`
-relative), and a bound on |φ⁗|; infinite where φ is not smooth on the whole interval.
+relative), and a bound on |φ⁗|; infinite where φ is not smooth on the whole interval. Powers are taken of reciprocals: a power
+of a small number may underflow, and nothing is divided by what is left of it.
 """
 
 import math
@@ -37,8 +38,9 @@ def _exp(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
 
 
 def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    a = [np.log(c), 1 / c, -1 / (2 * c**2), 1 / (3 * c**3)]
-    return a, [np.abs(t) for t in a], _checked(6 / low**4, low > 0)
+    r = 1 / c
+    a = [np.log(c), r, -(r**2) / 2, r**3 / 3]
+    return a, [np.abs(t) for t in a], _checked(6 * (1 / low) ** 4, low > 0)
 
 
 def _expm1(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -68,9 +70,9 @@ def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
 
 def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """|∛⁗u| = 80/81·∛|u|/u⁴."""
-    t, near = np.cbrt(c), farthest(low, high)[0]
-    a = [t, t / (3 * c), -t / (9 * c**2), 5 * t / (81 * c**3)]
-    return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) / near**4 * (1 + SLIP), near > 0)
+    t, r, near = np.cbrt(c), 1 / c, farthest(low, high)[0]
+    a = [t, t * r / 3, -t * r**2 / 9, 5 * t * r**3 / 81]
+    return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) * (1 / near) ** 4 * (1 + SLIP), near > 0)
 
 
 def _moments(c: np.ndarray, phases: list[np.ndarray], first: np.ndarray, sums: list[np.ndarray]) -> Expansion:
@@ -121,9 +123,9 @@ def _series(c: np.ndarray, coefficients: list[float]) -> np.ndarray:
 
 
 def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    s = np.sqrt(c)
-    a = [s, 1 / (2 * s), -1 / (8 * s**3), 1 / (16 * s**5)]
-    return a, [np.abs(t) for t in a], _checked(15 / 16 / np.sqrt(low) ** 7, low > 0)
+    s, r = np.sqrt(c), 1 / np.sqrt(c)
+    a = [s, r / 2, -(r**3) / 8, r**5 / 16]
+    return a, [np.abs(t) for t in a], _checked(15 / 16 * (1 / np.sqrt(low)) ** 7, low > 0)
 
 
 def _wave(c: np.ndarray, low: np.ndarray, high: np.ndarray, cosine: bool) -> Expansion:

@@ -65,14 +65,13 @@ def attended(
     z = ((e[..., None] * moved).sum(-2) * inverse[..., None]).best(least, most)
     z = base + z
     size, swing = np.maximum(np.abs(low), np.abs(high)), np.maximum(np.abs(least), np.abs(most))
-    scores_off, fits = score_rounding(s, (q, k), offs, root, arithmetic)
+    scores_off = score_rounding(s, (q, k), offs, root, arithmetic)
     off = _rounding(apart, own, ceiling[..., 0], size, swing, base, scores_off, offs[2], arithmetic)
     if n > 1:
         line = _proportional_values(behind > NEGLIGIBLE_SCORE, apart, moved, ceiling)
         z, taken = _as_maximum(z, s, best, base, line)
         off = np.fmin(off, _rounding_of_maximum(line, taken, size, base, scores_off, offs[2], arithmetic))
-    fits = fits[..., None] & (n * (base.size() + size.max(axis=3)) < arithmetic.overflow / 8)
-    return z, np.where(fits & ~np.isnan(off), off, np.inf)
+    return z, np.where(np.isnan(off), np.inf, off)
 
 
 def scores_of(q: Taylor, k: Taylor, root: float) -> Taylor:
@@ -170,12 +169,11 @@ def _as_maximum(
 
 def score_rounding(
     s: Taylor, factors: tuple[Taylor, Taylor], offs: Offs, root: float, arithmetic: Arithmetic
-) -> tuple[np.ndarray, np.ndarray]:
-    """(|computed s − s| [box, head, row, token], whether no score can overflow [box, head, row])."""
-    size = s.size()
-    whole, off = running.scores((factors[0].size(), factors[1].size()), (offs[0], offs[1]), root, arithmetic)
+) -> np.ndarray:
+    """|computed s − s| [box, head, row, token]."""
+    _, off = running.scores((factors[0].size(), factors[1].size()), (offs[0], offs[1]), root, arithmetic)
     with np.errstate(all="ignore"):
-        return off + 2.1 * arithmetic.u * size, (whole + size).max(axis=-1) < arithmetic.overflow / 8
+        return np.asarray(off + 2.1 * arithmetic.u * s.size())
 
 
 def _rounding(

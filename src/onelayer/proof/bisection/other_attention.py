@@ -38,13 +38,13 @@ def by_sigmoid(
     """(Z, off) as in `attention.attended`."""
     q, k, v = q.flat(), k.flat(), v.flat()
     s = scores_of(q, k, root)
-    d, fits = score_rounding(s, (q, k), offs, root, arithmetic)
+    d = score_rounding(s, (q, k), offs, root, arithmetic)
     alpha = apply("sigmoid", s).best(np.zeros(s.shape), np.ones(s.shape))
     with np.errstate(all="ignore"):
         high = np.clip(alpha.range()[1], 0.0, 1.0)
         moved = np.fmin(d / 4, high * np.expm1(d))
         off = (moved + SIGMOID_UNITS * arithmetic.u * (high + moved)) * UP_FEW + 2 * arithmetic.smallest
-    return _mixed(alpha, np.where(fits[..., None], off, np.inf), v, offs[2], None, arithmetic)
+    return _mixed(alpha, off, v, offs[2], None, arithmetic)
 
 
 def by_features(
@@ -73,7 +73,6 @@ def by_features(
         off = ceiling * (epsilon + epsilon.max(axis=-1, keepdims=True) + nu.sum(axis=-1, keepdims=True)) + nu
         off = off * 1.05 + (n + 3) * arithmetic.u * ceiling * 1.05 + arithmetic.smallest
         known = (epsilon.max(axis=-1) + nu.sum(axis=-1) < 0.02) & (least > arithmetic.smallest)
-        known = known & (n * widths * (sizes**2).max(axis=-1) < arithmetic.overflow / 8)
     return _mixed(alpha, np.where(known[..., None], off, np.inf), v, offs[2], _centre(p), arithmetic)
 
 
@@ -107,7 +106,7 @@ def by_sparsemax(
     """(Z, off) as in `attention.attended`."""
     q, k, v = q.flat(), k.flat(), v.flat()
     s = scores_of(q, k, root)
-    d, fits = score_rounding(s, (q, k), offs, root, arithmetic)
+    d = score_rounding(s, (q, k), offs, root, arithmetic)
     support = _support(s.c[0])
     share = support / support.sum(axis=-1, keepdims=True)
     mean = s.times(share, 2 * U * share).sum(-1)
@@ -126,8 +125,7 @@ def by_sparsemax(
         contends = ~(high < -(2.1 * d.max(axis=-1, keepdims=True) + 2 * slack))
         off = d + np.where(contends, d, 0.0).max(axis=-1, keepdims=True) + slack
         off = np.where(contends, off * UP_FEW, 0.0)
-        fits = fits & (n * s.size().max(axis=-1) < arithmetic.overflow / 16)
-    return _mixed(alpha, np.where(fits[..., None], off, np.inf), v, offs[2], share, arithmetic)
+    return _mixed(alpha, off, v, offs[2], share, arithmetic)
 
 
 def relaxed_relu(u: Taylor) -> Taylor:
@@ -182,5 +180,4 @@ def _mixed(
         mass = ((a_high + off) * size).sum(axis=3)
         lost = (off * size + a_high * v_off).sum(axis=3) + (n + 3) * arithmetic.u * 1.01 * mass
         lost = lost * UP_MANY + 2 * n * arithmetic.smallest
-        good = ~np.isnan(lost) & (mass < arithmetic.overflow / 8)
-    return z if shares is None else base + z, np.where(good, lost, np.inf)
+    return z if shares is None else base + z, np.where(np.isnan(lost), np.inf, lost)

@@ -3,7 +3,7 @@
 `Value.model` encloses T as a real function of the stored weights (`on_taylor`); `Value.off`, carried through the same steps, says
 how far the deployed arithmetic can be from what is enclosed. What is computed is not compared with T itself: a max-head, exact
 or rounded, may be anywhere between max − W and max, and that much is known of both. Every step holds for whatever function the
-models before it enclose.
+models before it enclose. That nothing overflows is known before (`proof.overflow`).
 """
 
 from collections.abc import Callable, Sequence
@@ -67,9 +67,7 @@ class Rounded(program.ArraySteps[Value]):
     def inputs(self) -> Value:
         x = self.exact.inputs()
         lost = self.arithmetic.lost(float(np.abs(self.w.scale).max()))
-        with np.errstate(all="ignore"):
-            apart = x.size() / np.abs(self.w.scale)  # |x − shift|
-        return Value(x, self._without_overflow(apart, 2.1 * self.arithmetic.u * x.size() * UP_FEW + lost))
+        return Value(x, 2.1 * self.arithmetic.u * x.size() * UP_FEW + lost)
 
     def constant(self, name: str) -> Value:
         x = self.exact.constant(name)
@@ -88,18 +86,14 @@ class Rounded(program.ArraySteps[Value]):
     ) -> Value:
         """x W + bias, the products summed in any order. `more`: |x| may be this much larger than its model."""
         with np.errstate(all="ignore"):
-            size, off = running.sums(x.model.size() + more, x.off, W, bias, self.arithmetic, error)
-        return Value(x.model.linear(W, bias, error), self._without_overflow(size, off))
-
-    def _without_overflow(self, size: np.ndarray, off: np.ndarray) -> np.ndarray:
-        """`off`, or ∞ where a number of this size, or a sum of such, might overflow."""
-        return np.where(size < self.arithmetic.overflow / 8, off, np.inf)
+            _, off = running.sums(x.model.size() + more, x.off, W, bias, self.arithmetic, error)
+        return Value(x.model.linear(W, bias, error), off)
 
     def plus(self, x: Value, y: Value) -> Value:
         model = x.model + y.model
         off = (x.off + y.off) * UP_FEW
         size = x.model.size() + y.model.size() + off
-        return Value(model, self._without_overflow(size, (off + self.arithmetic.u * size) * UP_FEW))
+        return Value(model, (off + self.arithmetic.u * size) * UP_FEW)
 
     def moved(self, move: Callable[..., Any], *values: Value) -> Value:
         return Value(self.exact.moved(move, *(t.model for t in values)), move(*(t.off for t in values)))
@@ -107,17 +101,6 @@ class Rounded(program.ArraySteps[Value]):
     def average(self, q: Value, k: Value, v: Value) -> Value:
         offs = q.off, k.off, v.off
         return Value(*self.exact.rounded_average(q.model, k.model, v.model, offs, self.arithmetic))
-
-    def attend(self, queries: Value, keys: Sequence[Value], values: Sequence[Value]) -> Value:
-        """Hidden tokens have weight 0, and adding 0 rounds nothing, unless a value overflows.
-
-        Every token sees itself, so that some row knows, and then nothing is known of any.
-        """
-        z = super().attend(queries, keys, values)
-        if self.config.hides_tokens:
-            known = np.isfinite(z.off).all(axis=(2, 3), keepdims=True)
-            z = Value(z.model, np.where(known, z.off, np.inf))
-        return z
 
     def mean(self, x: Value) -> Value:
         def turned(t: Value) -> Value:
@@ -190,7 +173,7 @@ class Rounded(program.ArraySteps[Value]):
             inverse = 1 / np.sqrt(least)
             off = (x.off + mean_off + u * size) * inverse * (1 + relative) + away * inverse * relative
             off = off + self.arithmetic.smallest  # underflow, before `gain` may enlarge it
-            off = np.where(variance_off < 0.01 * least, self._without_overflow(m * square, off), np.inf)
+            off = np.where(variance_off < 0.01 * least, off, np.inf)
             gain, offset = (np.abs(getattr(self.w, f"{part}_{name}")) for part in ("gain", "offset"))
             size = (y.size() + off) * gain + offset
             off = (off * gain + 3 * u * size) * UP_FEW + TINY + self.arithmetic.smallest

@@ -20,7 +20,6 @@ from ...common.errors import InputError
 from ...common.outward import UP_FEW
 from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT32, arithmetic_of
-from ...layer.number_range import out_of_range
 from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
 from ...target.target import Target
@@ -29,6 +28,7 @@ from ..bisection.prove import MOST_COORDINATES, BranchAndBound, proof_by
 from ..certificate import Method
 from ..claim import Claim, Proof
 from ..observation import OBSERVED_POINTS, answer_of
+from ..overflow import refusal
 from ..supremum import FLOOR, Pair, supremum_of
 from .graph import Node, without
 from .number_sizes import edges_of_inputs, number_sizes
@@ -66,7 +66,7 @@ class AblatedLayer:
         c = self.model.config
         c.require_one_length()
         c.require_softmax("the circuit")
-        if (reason := out_of_range(self.model, float(self.edge.max()))) is not None:
+        if (reason := refusal(self.model, float(self.edge.max()))) is not None:
             raise InputError("weights that proofs can multiply", reason, "scale the weights, or ask for another layer")
         if c.attention == "fused":
             raise InputError("explicit softmax attention", "attention='fused'", "take a copy with attention='softmax'")

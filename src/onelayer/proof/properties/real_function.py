@@ -24,7 +24,6 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import Frame, frame_of
 from ...layer.curvature_form import MOST_TOKENS, curvature_form
 from ...layer.form import Form
-from ...layer.number_range import out_of_range
 from ...layer.one_direction import one_direction
 from ...layer.reading import form_of_model
 from ...model.transformer import SingleLayerTransformer
@@ -35,6 +34,7 @@ from ..bisection.prove import BranchAndBound
 from ..bisection.tangents import has_slopes
 from ..bisection.transformer import Value
 from ..decision import edge_of
+from ..overflow import refusal
 from ..slopes import slope_search, slopes_of_reading
 from ..witness import in_balls
 
@@ -109,7 +109,7 @@ def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domai
         return Derivative(found[0], reading.frame, nothing, lost.numpy())
 
     def search(order: int, i: int, output: int, middle: float) -> BranchAndBound | str:
-        if (reason := out_of_range(model, edge_of(model, zero))) is not None:
+        if (reason := refusal(model, edge_of(model, zero))) is not None:
             return reason
         row, column = places[output // c.features_out], output % c.features_out
         constant = target_on(domain, (_number(middle),))
