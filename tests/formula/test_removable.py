@@ -104,7 +104,19 @@ def test_what_is_read(text, read):
     assert parse(read, formula.names).outputs == formula.outputs
 
 
-PIECES = ["exp(x)", "-exp(x)", "1", "-1", "x", "sin(x)/x", "log(1+x)", "cos(y)**2", "x**2", "x*y*cos(y)", "-2*x*y*cos(y)"]
+PIECES = [
+    "exp(x)",
+    "-exp(x)",
+    "1",
+    "-1",
+    "x",
+    "sin(x)/x",
+    "log(1+x)",
+    "cos(y)**2",
+    "x**2",
+    "x*y*cos(y)",
+    "-2*x*y*cos(y)",
+]
 AROUND = ("{0}", "({0})*({0})", "log(9+({0})**2)", "({0})/(2+({0})**2)", "sqrt(({0})**2+x)")
 
 
