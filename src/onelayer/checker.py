@@ -4583,13 +4583,15 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
     need(plain and len(ins) == 1 and w["W_E"][0][ins[0]] == 1, "the layer does not sort like the gallery's", UNCHECKED)
     X, codes = ins[0], [plus(w["b_E"], row) for row in w["P"]]
     top, anchor = exact(w["S"][0][X]), [0.0 if m == X else v for m, v in enumerate(w["S"][0])]
-    good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(row[X] for row in codes)
+    good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(
+        row[X] for row in (w["b_E"], *w["P"])
+    )
     good &= top >= high and all([m for m, row in enumerate(w["W_V"][h]) if row[0]] == [X] for h in heads)
     need(good and all(w["W_V"][h][X][0] == 1 for h in heads), "values are not the numbers themselves", UNCHECKED)
     reach, errors, sets = max(abs(low), abs(top)), list[Any](), list[frozenset[int]]()
     for h in heads:
         tick([])
-        slope, members = members_of(w, h, codes, anchor, X, (reach, top - low), c["d_k"])
+        slope, members = members_of(net, h, codes, anchor, X, (reach, top - low), c["d_k"])
         k = len(members) + 1
         short = smooth_bound(net, k, k, slope, reach)
         errors.append(short + 16 * (N + 1) * net.tiny * max(reach, fmpq(1)))
@@ -4639,13 +4641,19 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
 
 
 def members_of(
-    w: Record, h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
+    net: Rounded, h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
 ) -> tuple[Any, frozenset[int]]:
     """(β, the positions that head h sees), if their scores and the anchor's are −βx exactly; others lie 745 below that."""
+    w = net.w
     root, none = math.isqrt(d_k), "scores may be rounded"
     need(root**2 == d_k and binary(fmpq(root)) and not any(w["W_Q"][h][X]), none, UNCHECKED)
-    asks = {tuple(project(row, w["W_Q"][h])) for row in codes}
-    need(all(v.is_integer() for v in flattened(w["W_Q"][h])) and len(asks) == 1, none, UNCHECKED)
+    whole, wide = w["W_Q"][h], [max(abs(row[m]) for row in w["P"]) + abs(b) for m, b in enumerate(w["b_E"])]
+    small = all(v <= 1 / net.u for v in project(wide, [[abs(v) for v in row] for row in whole]))
+    need(small and all(v.is_integer() for v in flattened(whole)), none, UNCHECKED)
+    most = (sum(wide) + sizes[0]) * max(abs(exact(v)) for v in flattened(w["W_K"][h])) * d_k / net.u  # of |score|
+    need(most * most * net.tiny < 1, "numbers may overflow", UNCHECKED)
+    asks = {tuple(project(row, whole)) for row in codes}
+    need(len(asks) == 1, none, UNCHECKED)
     q = next(iter(asks))
     used = [d for d, v in enumerate(q) if v]
     need(len(used) == 1 and binary(fmpq(q[used[0]])) and w["W_K"][h][X][used[0]], none, UNCHECKED)
@@ -4924,7 +4932,8 @@ class SetProof:
         signs = {(bool(low >= 0), bool(high <= 0)) if low.is_finite() and high.is_finite() else (False, False)
                  for low, high in (enclosed(slope, [side]) for side in pairwise(cuts))}  # fmt: skip
         up_all, down_all = all(rising for rising, _ in signs), all(falling for _, falling in signs)
-        need(up_all or down_all, "max or min of a function that may both rise and fall", UNCHECKED)
+        one_way = (up_all or down_all) and not jumps_of([phi])  # a slope says nothing of jumps
+        need(one_way, "max or min of a function that may both rise and fall", UNCHECKED)
         return up_all
 
     def terms(self, f: Node, aggregates: list[tuple[str, Node]]) -> list[Node]:
@@ -4970,7 +4979,7 @@ class SetProof:
                 g = exact(w["W_O"][rows[0][1]][m]) * columns[rows[0][1]][1]
                 need(len(rows) == 1 and binary(g), "heads of several kinds add up to one number", UNCHECKED)
                 need((g * (1 + s.reach)) ** 2 * s.tiny < 1, "numbers may overflow", UNCHECKED)
-                self.held[m] = (kind, g, s.heads[rows[0][0]][1])
+                self.held[m] = (kind, g, s.heads[rows[0][0]][1] + s.tiny / abs(g))  # the product may underflow
             else:
                 psi, off = s.psi(m)
                 gaps = [(summed(abs(value(psi, x) - value(phi, x)) for x in points), n)

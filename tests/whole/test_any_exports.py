@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from checking import numbers
 from made_by_hand import blank
 from onelayer.approximation import Approximation
 from onelayer.deployment.export.deviation import deviation
@@ -12,7 +13,7 @@ from onelayer.deployment.export.layernorm import doubled
 from onelayer.deployment.export.onnx import SingleLengthGraph
 from onelayer.deployment.export.subject import Bound, Measured, Subject
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.form import Form
+from onelayer.layer.form import Block, Form
 from onelayer.layer.rounding.computed_slopes import gradient_rounding
 from onelayer.layer.rounding.deployed import FormProgram
 from onelayer.proof.witness import in_balls
@@ -36,6 +37,31 @@ def test_coefficients_of_a_form_that_are_no_float32_numbers():
     edge = torch.full((1,), 2.0**120, dtype=torch.float64)
     assert float(form.linear.float()) == 0.0
     assert float(FormProgram.of_form(form, FLOAT32, stores=True).rounding(-edge, edge)) >= 2.0**-31
+
+
+@pytest.mark.parametrize(
+    ("linear", "key", "value"), [(2.0**-160, 0.0, 0.0), (0.0, 2.0**-180, 2.0**100), (0.0, 2.0**80, 2.0**-160)]
+)
+def test_slopes_of_coefficients_that_are_no_float32_numbers(linear, key, value):
+    """What float32 makes 0 counts as often as the scale, the other factor or the numbers say."""
+    keys, values = numbers([0.0], [key])[None], numbers([0.0], [value])[None]
+    block = Block(keys, numbers([0.0, 0.0]), values, torch.zeros(1, 2, 1, 1, dtype=torch.float64))
+    form = Form(torch.zeros(1, dtype=torch.float64), numbers([linear]), (block,) if key else ())
+    scale, slope = 1.0 if key else 2.0**50, linear + key * value / 4  # at 0
+    stored = float(np.float32(linear)) + float(np.float32(key)) * float(np.float32(value)) / 4
+    found = gradient_rounding(form, (scale,), 2.0**-80 if key > 1 else 2.0**100, FLOAT32)
+    assert float(found) >= scale * abs(slope - stored) > 0
+
+
+@pytest.mark.parametrize("attention", ["sparse", "adaptive"])
+def test_points_that_the_model_itself_answers(attention):
+    """Beyond |x̂| = 0.51 sparse attention leaves points to the model, which rounds x + 2^23 − 2^23."""
+    model = blank(torch.float32, d_model=8)
+    model.W_E[0, 0] = model.W_R[0, 0] = model.W_R[1, 0] = 1.0
+    model.b_E[1], model.b_R[0] = 2.0**23, -(2.0**23)
+    fast = held(model, ol.Target("x1", [(-1, 1)])).fast(attention)
+    error = abs(float(np.asarray(fast(np.array([[0.75]]))).reshape(-1)[0]) - 0.75)
+    assert 0.2 < error <= fast.rounding + fast.remainder
 
 
 @pytest.mark.parametrize("attention", ["linear", "softmax", "sparse"])

@@ -96,6 +96,18 @@ def test_products_of_queries_and_keys_vanish():
     assert found.slope.bound >= 0.125
 
 
+def test_queries_that_a_fused_kernel_divides_first():
+    """x is subnormal and x/√d_k is 0, but 2^14 keys of 2^119 times that count."""
+    model = blank(torch.float32, d_k=2**14, attention="fused")
+    model.W_E[0, 0] = model.S[0, 1] = model.W_V[0, 1, 0] = model.W_O[0, 2] = model.W_R[2, 0] = 1.0
+    model.W_Q[0, 0], model.W_K[0, 1] = 1.0, 2.0**119
+    x, steep = 63 * 2.0**-149, 2.0**124
+    error = abs(float(model(torch.full((1, 1, 1), x))) - 0.5 - steep * x)
+    assert error > 1.8e-6
+    target = ol.Target(f"1/2 + {steep!r}*x1", [(0, x)])
+    assert proved(model, target) >= error
+
+
 @pytest.mark.parametrize(
     "formula",
     [

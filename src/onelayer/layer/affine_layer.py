@@ -127,7 +127,9 @@ def _scores(layer: AffineLayer, q: AffineNumbers) -> tuple[AffineNumbers, np.nda
         np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size
     )  # of the products, [head, token, width, symbol]
     more = s.off + a.score_roundings * a.u * terms.sum(axis=2)
-    more[..., 0] += a.smallest * (root > 1) + LEAST
+    more[..., 0] += (
+        a.smallest * (root > 1) * (1 + root * (K + rk + dk).sum(axis=-1)) * UP_FEW + LEAST
+    )  # of q·k or of each q_i
     rad = s.rad.copy()
     rad[..., 0] += LEAST  # a key or a query that is very small might have taken an error away
     return AffineNumbers(s.mid / root, rad / root, more / root, s.moved, s.own), bent / root

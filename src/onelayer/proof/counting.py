@@ -11,10 +11,13 @@ parameters of b bits has at most 2^(Pb) members. To be within ε of every functi
 import math
 from collections.abc import Sequence
 
+from flint import arb, ctx
+
 from ..common.checks import is_number
 from ..common.errors import InputError
-from ..common.outward import UP_FEW
 from ..target.target import require_tolerance
+
+PRECISION, LARGEST = 256, 1e300
 
 
 def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance: float, exponent: float = 1.0) -> int:
@@ -25,6 +28,15 @@ def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance:
     if len(constants) != len(sides) or not all(0 <= v < math.inf for v in [*constants, *sides]):
         found = f"constants {[*constants]}, sides {[*sides]}"
         raise InputError("finite numbers ≥ 0, a constant for every side", found, "give as many of both")
-    height = 2 ** (1 - exponent) * tolerance
-    parts = (s / 2 * (L / height) ** (1 / exponent) / UP_FEW for L, s in zip(constants, sides, strict=True))
-    return math.prod(max(math.ceil(part) - 1, 0) for part in parts)
+    with ctx.workprec(PRECISION):
+        power = arb(exponent)
+        height = arb(2) ** (1 - power) * tolerance
+        parts = [
+            (arb(s) / 2 * (arb(L) / height) ** (1 / power)).lower() for L, s in zip(constants, sides, strict=True) if L
+        ]
+        if any(part > LARGEST for part in parts):
+            raise InputError(
+                "a class that needs less than 1e300 bits", f"exponent {exponent!r}", "ask for a larger one"
+            )
+        found = [max(int(part.ceil().unique_fmpz()) - 1, 0) for part in parts]
+    return math.prod(found) if len(found) == len(constants) else 0

@@ -116,7 +116,10 @@ class Evaluator:
         box, enough = _box(self.approximation), NEGLIGIBLE * self.approximation.certificate.tolerance
         read = float(reading.error.max())  # how far what was read from the weights may be from their function
         if isinstance(self.fast, SparseAttention):
-            return (self.fast.rounding(*box, enough) + read) * UP_FEW
+            found = self.fast.rounding(*box, enough)
+            if reading.edge > EDGE:  # what lies beyond is answered by the model
+                found = max(found, float(reading.program.rounding(*box, enough).max()))
+            return (found + read) * UP_FEW
         on_gpu = isinstance(self.fast, LinearAttention) and self.device.type != "cpu"
         program = reading.program
         if isinstance(self.fast, LinearAttention):

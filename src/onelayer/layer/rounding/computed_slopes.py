@@ -13,8 +13,11 @@ and with K = max|k_ti|, R and R_k the ranges of values and of keys over the box,
     sums      products and the sum over tokens cost (n + 8)u of R·K + max|u|
 
 Then the heads are added up and multiplied with the scale: (heads + 6)u per unit of their sizes. Masked tokens that the form
-leaves out, and products that it rounds, are part of `Reading.slope_error`. A weight that underflows is off by less than the
-smallest normal number, and so is a product with the scale.
+leaves out, and products that it rounds, are part of `Reading.slope_error`.
+
+Underflow, where the form is stored and where it is evaluated, takes less than the smallest normal number ν from a number. From
+a weight it takes ν of R·K and of max|u|; from a key or a bias, (1 + D·edge)ν of the exponent, which counts 3/2 times that,
+and νR of the sum; from a value or its slope, (1 + edge)ν, twice, of K; from slopes and products ν each.
 """
 
 import torch
@@ -37,7 +40,7 @@ def gradient_rounding(
     by = torch.tensor(scale, dtype=torch.float64).abs()
     e_x = 2.1 * u * edge + arithmetic.lost(float(by.max()))
     x, x_off = torch.full((D,), edge, dtype=torch.float64), torch.full((D,), e_x, dtype=torch.float64)
-    total, sizes = 2 * u * form.linear.abs(), form.linear.abs()  # [coordinate, out]
+    total, sizes = 2 * u * form.linear.abs() + arithmetic.smallest, form.linear.abs()  # [coordinate, out]
     for block in form.blocks:
         gone, n = ~block.there[..., None], block.biases.shape[1]
         keys, biases = block.keys.masked_fill(gone, 0.0), block.biases.masked_fill(~block.there, 0.0)
@@ -54,8 +57,8 @@ def gradient_rounding(
         per_slope = torch.einsum("hi,ho->hio", K, off_values + (n + 8) * u * R) + (n + 8) * u * moves
         covariance = torch.einsum("hi,ho->hio", block.key_spreads(), R)
         reweighted = weights * ((1.5 + weights) * covariance + 2 * moves)  # u_ti lies within ± `moves`
-        vanished = n * arithmetic.smallest * (1 + torch.einsum("hi,ho->hio", K, R) + moves)
-        total = total + (per_slope + reweighted + vanished).sum(dim=0)
+        vanished = (n + D) * arithmetic.smallest * (1 + edge) * (1 + moves + torch.einsum("hi,ho->hio", 1 + K, 1 + R))
+        total = total + (per_slope + reweighted + 4 * vanished).sum(dim=0)
         sizes = sizes + (torch.einsum("hi,ho->hio", K, R) + moves).sum(dim=0)
     if not float((sizes * (1 + by[:, None])).max()) < arithmetic.overflow / 64:
         return torch.full((m * D,), torch.inf, dtype=torch.float64)

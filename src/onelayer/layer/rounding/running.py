@@ -4,7 +4,7 @@ A number comes with a bound on its size and with `off`, how far the computed one
 result, or by the smallest number where it underflows, so that
 
     sums       of k products: (k + 2)u of Σ|terms|, in any order, and the errors of the terms
-    scores     q·k/√d_k, the same, and a few more roundings of the result
+    scores     q·k/√d_k, the same, and a few more roundings of the result; fused programs divide q before, which may underflow
     averages   z = Σ_t w_t v_t with weights w_t = e_t/Σ e_t: where the exponentials are off by factors 1 + η_t, |η_t| ≤ ε, it
                moves by Σ_t w_t η_t (v_t − z)/(1 + Σ_t w_t η_t); normaliser, division and the sum over n tokens cost
                (2(n + R) + 8)u of Σ_t w_t |v_t|, R the number of rescalings (`online_softmax`)
@@ -43,7 +43,7 @@ def scores(
         whole = q @ k.swapaxes(-1, -2)
         off = q @ k_off.swapaxes(-1, -2) + q_off @ (k + k_off).swapaxes(-1, -2)
         off = (off + (q.shape[-1] + 2 + a.score_roundings) * a.u * whole) / root * 1.01
-        return whole, off + a.smallest
+        return whole, off + a.smallest * (1 + (root > 1) * (k + k_off).sum(axis=-1)[..., None, :] * UP_FEW)
 
 
 def exponentials(exponent: np.ndarray) -> np.ndarray:
