@@ -1552,6 +1552,7 @@ class Layer:
         self.steps = [bool(a) + (not binary(b)) for a, b in zipped(self.shift, self.scale)]
         ends = [[(exact(v) - s) * q for v in side] for side, s, q in zipped(box, self.shift, self.scale)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
+        self.moved = list(map(operator.mul, self.reach, self.steps))  # x̂ is off by u times that
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
         self.heads, self.fixed, self.sure = dict[Any, Head](), [ZERO] * outs, True
         self.norms(len(w.get("S", [])) + n, max(max(map(abs, side)) for side in box))
@@ -1614,18 +1615,22 @@ class Layer:
             for both in row:
                 corners = [s * t for s, t in product(*(span(v.A, self.sides) for v in both))]
                 large, more = (size(v.A, self.sides) for v in both)
-                errors = at(both[0].R, self.reach) * more + at(both[1].R, self.reach) * large
-                counts = len(row) + 5 + both[0].own + both[1].own
+                e, f = both[0].error(self.reach, self.moved, large), both[1].error(self.reach, self.moved, more)
                 low, high = low + min(corners), high + max(corners)
-                off += self.u * (counts * large * more + errors)
-            ends.append((low / root, high / root, off / root))
+                off += self.u * self.rise * ((len(row) + 5) * large * more + e * more + f * large + self.u * e * f)
+            ends.append((low / root, high / root, off / root + self.tiny))
         best = max(low - off for low, _, off in ends)
         found = {}
         for t in (t for t, (_, high, off) in enumerate(ends) if not high + off - best <= -MASKED):
             ordered = [(b, a) if any(a.A[1:]) else (a, b) for a, b in pairs[t]]
             flat = not any(any(a.A[1:]) for a, _ in ordered)
             need(flat, f"scores of head {h} are not affine in x", "GENERAL")
-            s = combination([(a.A[0], at(a.R, self.reach) + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
+            offs = [at(a.R, self.reach) + a.own * abs(a.A[0]) for a, _ in ordered]
+            s = combination([(a.A[0], e, b) for e, (a, b) in zipped(offs, ordered)], self.D)
+            s.R[0] += sum(
+                self.u * e * b.error(self.reach, self.moved, size(b.A, self.sides))
+                for e, (_, b) in zipped(offs, ordered)
+            )
             found[t] = Computed([k / root for k in s.A], [k / root for k in s.R], s.own + (not binary(root)))
         return found
 
@@ -1684,16 +1689,15 @@ class Layer:
         steps = max(self.written_by(live, m, added[m]) for m in n)
         steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
         costs = matrix([[u * ((sums[m] + steps) * paths[m, o] + hidden[m, o]) for o in outs] for m in n])
-        moved = list(map(operator.mul, self.reach, self.steps))
         for o in outs:
             line, off = column(stream * P, o), u * (steps * beside[0, o] + biased[0, o])
-            off += sum(u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items())
+            off += sum(u * v.error(self.reach, self.moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items())
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
             self.fixed[first + o] = off + sum(held[m] * costs[m, o] for m in n)
         for h, (scores, values) in enumerate(seen):
             empty = [[zeros] * len(scores)] * len(self.lines)
             new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores], self.steps)
-            worn = ((i, *v.A, *v.R, v.own) for token in values for i, v in sorted(token.items()))
+            worn = (tuple((i, *v.A, *v.R, v.own) for i, v in sorted(token.items())) for token in values)
             head = self.heads.setdefault((h, *((*s.A, *s.R, s.own) for s in scores), *worn), new)
             for o in outs if len(scores) > 1 else []:
                 head.values[first + o] = [self.real(column(C * P, o)) for C in parts[h]]
@@ -1718,7 +1722,8 @@ class Layer:
         return [r * self.rise for r in head.rounding(middles, halves, arb(self.u), slopes)]
 
     def large(self, v: Computed) -> Any:
-        return size(v.A, self.sides) + at(v.R, self.reach)
+        """More than |A(x̂)| and the errors of A and of x̂ in units of 4Ku."""
+        return size(v.A, self.sides) + at(v.R, self.reach) + v.moving(self.moved)
 
     def written(self, token: dict[int, Computed], width: int) -> Any:
         """The matrix [D + 1, width] of a token: (1, x̂)·matrix."""

@@ -1,13 +1,22 @@
-"""Folders whose weights were changed by hand so that sums cancel, overflow or underflow: the checker says nothing false of them."""
+"""Weights made by hand so that sums cancel, overflow or underflow: the checker says nothing false of such folders."""
 
 import json
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
+from flint import arb
 
 import onelayer as ol
 from checking import check, forged, numbers
+from made_by_hand import blank
+from onelayer.approximation import Approximation
+from onelayer.layer.facts import Facts
+from onelayer.proof.certificate import Certificate
 
+UNIT = [(0, 1)]
 N = 7  # longer than the sequences at which the checker tries a layer
 
 
@@ -105,3 +114,72 @@ def test_a_function_that_jumps_does_not_rise(tmp_path):
     claim = {"bound": 0.6, "tolerance": 0.7, "observed": 0.0}
     folder = forged(layer.save(tmp_path / "layer"), tmp_path / "f", lambda r: r | claim, said, change)
     never_false(folder, abs(float(ol.load(folder)([0.29, 0.36])) - 0.29))
+
+
+def claimed(model, target, bound, folder):
+    """The folder of a layer made by hand, which claims this bound."""
+    claim = Certificate(bound, bound, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
+    places = tuple(range(model.config.tokens)) if model.config.readout == "position" else ()
+    facts = Facts("by hand", "", model.config.readout, (("weight", model.config.heads),), 1, places=places)
+    return Approximation.of(model, target, claim, facts).save(folder)
+
+
+def error_at(folder, x, value):
+    return float(np.abs(ol.load(folder).model(numbers(*x)[None]).detach().numpy().ravel() - value).max())
+
+
+def test_the_rounding_of_the_input_matters_to_tokens_that_are_left_out(tmp_path):
+    """x̂ cancels a bias, and a key 2^70 times what is left of it says whether a token has weight."""
+    scale, a, model = 0.3712345678, 0.7, blank(torch.float64, d_model=4)
+    while Fraction(a) * Fraction(scale) - Fraction(a * scale) <= Fraction(1, 2**58):
+        a = math.nextafter(a, 1)
+    model.scale.fill_(scale)
+    model.W_E[0, 0] = model.b_E[1] = model.W_K[0, 0, 0] = model.W_V[0, 1, 0] = model.W_O[0, 2] = model.W_R[2, 0] = 1.0
+    model.b_E[0], model.W_Q[0, 1, 0] = -(a * scale), -(2.0**70)
+    folder = claimed(model, ol.Target("0*x1", [(a, a * (1 + 1e-6))]), 1e-6, tmp_path / "layer")
+    never_false(folder, error_at(folder, [[a]], 0.0))
+
+
+def test_errors_of_queries_and_keys_are_multiplied(tmp_path):
+    """Query and key are 0 and computed as 1, so the score is 1 and not 0, of which either error times 0 says nothing."""
+    model, first, second = blank(torch.float64, d_model=8), 1 + 2.0**-30, 2.0**60 + 2.0**30
+    model.b_E[:4] = numbers(
+        first, -(first * second), -float(Fraction(first) * Fraction(second) - Fraction(first * second)), 1
+    )
+    model.W_Q[0, :3, 0] = model.W_K[0, :3, 0] = numbers(second, 1, 1)
+    model.W_E[0, 7] = model.W_V[0, 3, 0] = model.W_O[0, 4] = model.W_R[4, 0] = 1.0
+    folder = claimed(model, ol.Target("1/2 + 0*x1", UNIT), 1e-6, tmp_path / "layer")
+    never_false(folder, error_at(folder, [[0.5]], 0.5))
+
+
+def test_the_rounding_of_the_input_matters_to_silent_units(tmp_path):
+    """x̂ is rounded to what lies below a bias that it exceeds."""
+    draw, model = np.random.default_rng(0), blank(torch.float64, d_model=4)
+    while True:
+        scale, shift, a = draw.uniform(1, 2), -draw.uniform(0, 2), draw.uniform(0.5, 1)
+        c = math.nextafter((a - shift) * scale, 10.0)
+        if Fraction(c) < (Fraction(a) - Fraction(shift)) * Fraction(scale):
+            break
+    model.shift.fill_(shift)
+    model.scale.fill_(scale)
+    model.W_E[0, 0], model.b_E[0], model.W_1[0, 0], model.W_2[0, 1], model.W_R[1, 0] = 1.0, -c, -1.0, 2.0**60, 1.0
+    folder = claimed(model, ol.Target("0*x1", [(a, a * (1 + 1e-6))]), 1e-6, tmp_path / "layer")
+    never_false(folder, error_at(folder, [[a]], 0.0))
+
+
+def test_heads_of_two_places_that_see_other_tokens(tmp_path):
+    """What place 1 sees, in one list, is what place 2 sees; but the second value has weight e^−15 there, and 1 here."""
+    model = blank(
+        torch.float64, tokens=2, d_model=12, d_k=4, d_v=2, memory_tokens=4, code="learned", readout="position"
+    )
+    model.P[0, 0] = model.P[1, 1] = model.b_E[2] = model.W_V[0, 6, 0] = model.W_V[0, 7, 1] = model.W_O[
+        1, 8
+    ] = model.W_R[8] = 1.0
+    model.W_Q[0, :3, :3] = model.W_K[0, 3:6, :3] = torch.eye(3)
+    model.S[:2, 3], model.S[2:, 4], model.S[[0, 2], 5] = 4000.0, 4000.0, 30.0
+    model.S[0, 6] = model.S[1, 7] = model.S[2, 6] = model.S[2, 7] = 1.0
+    target = ol.Target("1/(1 + exp(15)) + 0*x1; 1/(1 + exp(-15)) + 0*x2", [(0, 1)] * 2, shape=(2, 1))
+    folder = claimed(model, target, 1e-18, tmp_path / "layer")
+    right = 1 / (1 + arb(-15).exp())
+    (_, computed), *_ = ol.load(folder).model(numbers([0.5], [0.5])[None]).tolist()
+    never_false(folder, float(abs(right - computed[0])))
