@@ -19,6 +19,7 @@ from .common.progress import Progress
 from .common.table import Table
 from .layer.facts import Facts
 from .layer.weight_format import size_of
+from .model.config import LayerConfig
 from .model.explanation import Explanation, explain
 from .model.history import History
 from .model.point_layer import PointLayer
@@ -64,9 +65,11 @@ class Approximation:
     target: Target | None = None
     history: History | None = None  # of a trained layer; folders do not keep it
     _seen: dict[tuple[Any, ...], bool] = field(default_factory=dict, init=False, repr=False)  # states of the weights
+    _config: LayerConfig = field(init=False, repr=False)  # what the certificate is about, beside the weights
 
     def __post_init__(self) -> None:
         """A target describes itself, with the margin that the certificate keeps."""
+        object.__setattr__(self, "_config", self.model.config)
         if self.target is not None:
             described = replace(Description.of(self.target), margin=self.certificate.margin)
             object.__setattr__(self, "description", described)
@@ -119,7 +122,7 @@ class Approximation:
         if outside == "error":
             self.require_covered(x)
         placed = d.clipped if outside == "clip" else lambda batch: batch
-        self.require_unchanged()
+        self._require_untouched()
         if isinstance(x, Tensor):
             batch, single = d.batch(x.to(self.model.W_E.dtype))
             with torch.set_grad_enabled(x.requires_grad and torch.is_grad_enabled()):
@@ -228,12 +231,18 @@ class Approximation:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the weights are those that the certificate is about; they are looked at again when torch has changed them."""
+        """Whether the model is the one that the certificate is about; every statement looks at all its weights."""
+        same = self.same_dtype and self.model.config == self._config
+        return same and self.certificate.weights == self.model.fingerprint()
+
+    def _require_untouched(self) -> None:
+        """What every call asks: the weights are looked at again where torch says that they were changed."""
         state = tuple((t.data_ptr(), t._version, t.dtype) for t in self.model.state_dict(keep_vars=True).values())
         if state not in self._seen:
             self._seen.clear()
-            self._seen[state] = self.same_dtype and self.certificate.weights == self.model.fingerprint()
-        return self._seen[state]
+            self._seen[state] = self.unchanged
+        if not self._seen[state]:
+            self._refuse()
 
     @property
     def _changed(self) -> str:

@@ -1,5 +1,7 @@
 """Exports and fast evaluation of weights made by hand: what is stated beside them is true, or nothing is stated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,8 @@ from onelayer.approximation import Approximation
 from onelayer.deployment.export.deviation import deviation
 from onelayer.deployment.export.layernorm import doubled
 from onelayer.deployment.export.onnx import SingleLengthGraph
-from onelayer.deployment.export.subject import Bound, Measured, Subject
+from onelayer.deployment.export.subject import Bound, Measured, Subject, subject_of
+from onelayer.deployment.export.value_bounds import value_bounds
 from onelayer.layer.arithmetic import FLOAT32
 from onelayer.layer.form import Block, Form
 from onelayer.layer.rounding.computed_slopes import gradient_rounding
@@ -89,6 +92,23 @@ def test_onnx_states_no_bound_where_a_weight_times_the_scale_vanishes():
     graph = SingleLengthGraph(Subject(held(model, target), model))
     graph.tokens()
     assert not graph.vanishing
+
+
+def test_layernorm_knows_scores_of_an_embedding_that_cancels():
+    """A coordinate is 1, added up from 2^60, 1 and −2^60: its score is as large as the memory token's, and so is its weight."""
+    model, large = blank(torch.float64, d_model=8, features_in=2, code="learned"), 2.0**60
+    model.W_E[:, 0], model.b_E[0], model.P[0, 0], model.S[0, 0] = -large, large, 1.0, 1.0
+    model.b_E[1] = model.W_Q[0, 1, 0] = model.W_V[0, 2, 0] = model.W_O[0, 3] = model.W_R[3, 0] = 1.0
+    model.W_E[:, 2], model.W_K[0, 0, 0] = 1e6, 1000.0
+    built = ol.build("x1", [(0, 1)], 0.01)
+    words = replace(
+        built.description, kind="gallery", formula=None, vocabulary=2, sequence=True, shape=(1, 1), entry="x"
+    )
+    claim = replace(built.certificate, weights=model.fingerprint(), method="lemma")
+    subject = subject_of(Approximation(model, claim, built.facts, words), None)
+    added = float(model(torch.tensor([[[1.0, 0.0]]], dtype=torch.float64)))
+    assert added == 5e5
+    assert float(value_bounds(subject).attended[0, 3]) >= added
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,18 +104,36 @@ def test_a_changed_model_does_not_carry_its_certificate_along(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("change", ["data", "memory", "config"])
+def test_a_model_that_was_changed_behind_the_back_of_torch(tmp_path, change):
+    """Neither `.data` nor shared memory moves the version that torch counts, and the configuration is no weight."""
+    approx = ol.build("sin(3*x)", [(-1, 1)], 1e-2)
+    approx(0.3)
+    if change == "config":
+        approx.model.config = replace(approx.model.config, residual=not approx.model.config.residual)
+    elif change == "data":
+        approx.model.b_R.data += 100.0
+    else:
+        approx.model.b_R.detach().numpy()[:] += 100.0
+    assert not approx.covers(0.3)
+    assert "none: a model that was changed after it was certified" in str(approx)
+    for state in (lambda: approx.save(tmp_path / "f"), lambda: ol.export(approx, tmp_path / "f.c", to="c")):
+        with pytest.raises(InputError, match="changed after it was certified"):
+            state()
+
+
 def test_an_interrupt_while_replacing_keeps_the_old_folder(tmp_path, monkeypatch):
     approx = ol.build("x1", [(0, 1)], 0.5, method="representative")
     approx.save(tmp_path / "f")
 
-    replace, before = os.replace, {p.name: p.read_bytes() for p in (tmp_path / "f").iterdir()}
+    renamed, before = os.replace, {p.name: p.read_bytes() for p in (tmp_path / "f").iterdir()}
     for moment in range(1, 7):
         calls = itertools.count(1)
 
         def interrupted(a, b, calls=calls, moment=moment):
             if next(calls) == moment:
                 raise KeyboardInterrupt
-            replace(a, b)
+            renamed(a, b)
 
         monkeypatch.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):

@@ -38,5 +38,5 @@ def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance:
             raise InputError(
                 "a class that needs less than 1e300 bits", f"exponent {exponent!r}", "ask for a larger one"
             )
-        found = [max(int(part.ceil().unique_fmpz()) - 1, 0) for part in parts]
-    return math.prod(found) if len(found) == len(constants) else 0
+        cells = [max(int(part.ceil().unique_fmpz() or 0) - 1, 0) for part in parts]
+    return math.prod(cells) if len(cells) == len(constants) else 0

@@ -134,8 +134,8 @@ class Evaluator:
         evaluation is within its own rounding of the real function, and so is the model, whose rounding is no larger.
         """
         c = self.approximation.certificate
-        if c.weights and c.weights != self.approximation.model.fingerprint():
-            return float("inf")  # these are no longer the weights that were certified
+        if not self.approximation.unchanged:
+            return float("inf")  # this is no longer the model that was certified
         hinges = self.reading is not None and len(self.reading.hinges) > 0
         covered = self.attention == "softmax" or (self.attention == "linear" and c.method == "analytic" and not hinges)
         if covered and self.device.type == "cpu":

@@ -48,9 +48,10 @@ def value_bounds(subject: AnySubject) -> ValueBounds:
     w = {name: t.detach().double() for name, t in subject.model.state_dict().items()}
     zero = torch.zeros(1, dtype=torch.float64)
     centre, radius = _data_tokens(subject, w)
+    radius = radius + _cancelled(subject, w)
     if c.special_tokens:
         centre, radius = torch.cat([centre, w["S"]]), torch.cat([radius, torch.zeros_like(w["S"])])
-    e = (centre.abs() + radius) * UP + _cancelled(subject, w)
+    e = (centre.abs() + radius) * UP
     v = torch.einsum("tm,hmw->thw", e, w["W_V"].abs()) + w.get("b_V", zero).abs()
     score, masked, lost, weights = _scores(subject, w, centre, radius)
     largest = (v.amax(dim=0).flatten() @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP
