@@ -4339,7 +4339,12 @@ def sequences(target: Record, record: Record, weights: Any, bound: float, tick: 
     N, ends, tokens, kind = given
     whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and type(target["outputs"]) is int
     good = whole and isinstance(ends, list) and len(ends) == 2 and all(type(v) in (int, float) for v in ends)
-    good = good and ends[0] < ends[1] and max(map(abs, ends)) < INF and target["answer"] in ("position", "whole")
+    good = (
+        good
+        and ends[0] < ends[1]
+        and all(abs(v) <= 1.7e308 and float(v) == v for v in ends)
+        and target["answer"] in ("position", "whole")
+    )
     need(good and (tokens is None or (type(tokens) is int and ends == [0, tokens - 1])), "the task is malformed")
     sides = ", ".join(f"{float(v)!r}".removesuffix(".0") for v in ends)
     said = f"x in [{sides}]^n" if tokens is None else f"sequences of n tokens out of {tokens:,}"

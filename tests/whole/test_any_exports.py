@@ -56,6 +56,19 @@ def test_slopes_of_coefficients_that_are_no_float32_numbers(linear, key, value):
     assert float(found) >= scale * abs(slope - stored) > 0
 
 
+def test_adaptive_attention_of_constants_alone():
+    """Three heads that see no coordinate: their averages are part of the answer all the same."""
+    model = blank(torch.float64, d_model=7, heads=3)
+    model.b_E[0] = model.S[0, 1] = model.W_R[2, 0] = 1.0
+    model.W_Q[:, 0, 0], model.W_K[:, 1, 0] = 1.0, torch.tensor([0.5, 1.0, 2.0])
+    model.W_V[:, 1, 0], model.W_O[:, 2] = torch.tensor([1.0, 2.0, -4.0]), 1.0
+    value = float(model(torch.zeros(1, 1, 1, dtype=torch.float64)))
+    fast = held(model, ol.Target(f"{value!r} + 0*x1", [(0, 1)])).fast("adaptive")
+    assert abs(value) > 0.1
+    assert float(np.asarray(fast(np.array([[0.25]]))).reshape(-1)[0]) == pytest.approx(value, abs=1e-2)
+    assert fast.bound < 1.0
+
+
 @pytest.mark.parametrize("attention", ["sparse", "adaptive"])
 def test_points_that_the_model_itself_answers(attention):
     """Beyond |x̂| = 0.51 sparse attention leaves points to the model, which rounds x + 2^23 − 2^23."""

@@ -183,3 +183,27 @@ def test_heads_of_two_places_that_see_other_tokens(tmp_path):
     right = 1 / (1 + arb(-15).exp())
     (_, computed), *_ = ol.load(folder).model(numbers([0.5], [0.5])[None]).tolist()
     never_false(folder, float(abs(right - computed[0])))
+
+
+def test_ends_that_are_no_floats(tmp_path):
+    """Proved up to 2^60 + 384, and stated up to the next float, where the layer is no minimum."""
+    low = 2**60 + 256
+    layer = ol.set_function("min(x)", domain=(0.0, 128.0), tolerance=1e-1, longest=2)
+    folder, formula, ends = layer.save(tmp_path / "layer"), f"min(x - {low})", [low, low + 128]
+
+    def change(tensors):
+        tensors["shift"].fill_(float(low))
+        tensors["scale"].fill_(1.0)
+        tensors["b_R"].zero_()
+        tensors["W_K"][0, 0, 0], tensors["W_K"][0, 3:5, 0] = -8.0, -1770.0
+        tensors["W_1"][7] = numbers(1, -1)
+
+    own = json.loads((folder / "target.json").read_text())["parameters"] | {"domain": ends, "formula": formula}
+    said = {
+        "bound": 0.07,
+        "observed": 0.0,
+        "domain": f"all n ≤ 2 and all x in [{float(ends[0])!r}, {float(ends[1])!r}]^n",
+    }
+    target = lambda t: t | {"ends": ends, "parameters": own, "text": formula}  # noqa: E731
+    found = check(forged(folder, tmp_path / "f", lambda r: r | said, target, change))
+    assert found.verdict == "INVALID", str(found)

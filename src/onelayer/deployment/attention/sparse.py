@@ -175,7 +175,7 @@ class SparseAttention:
         others = tuple(block for block in form.blocks if block.biases.shape[1] < many)
         self.others = Form(form.bias, form.linear, others)
         self.local = Form(torch.zeros_like(form.bias), torch.zeros_like(form.linear), local)
-        groups = maximal(self.local.links()) if local else []
+        groups = (maximal(self.local.links()) or [(0,)]) if local else []
         self.how = replace(how, terms=how.terms + len(groups) + 2)  # the groups are summed too
         dtype = how.arithmetic.dtype
         self.compiled = CompiledForm.of(self.others, dtype, hinges=hinges)
