@@ -1645,16 +1645,19 @@ class Layer:
         stream = sum((p[0] for p in parts if len(p) == 1), self.written(own, len(n)) + self.first(b_O))
         columns = {(h, i): w["W_O"][h * d_v + i] for h, (_, v) in enumerate(seen) for i in sorted(set().union(*v))}
         large = held = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
+        shaken = [own[m].moving(self.moved) if m in own else ZERO for m in n]  # how far x̂ may take it, in units of u
         for (h, i), row in columns.items():
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
+            by = max(v[i].moving(self.moved) for v in seen[h][1] if i in v)
             large = [s + abs(exact(a)) * most if a else s for s, a in zipped(large, row)]
+            shaken = [s + abs(exact(a)) * by if a and by else s for s, a in zipped(shaken, row)]
         worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
         heavy = absolute(matrix(w["W_2"])) * absolute(read)  # what cancels on the way is rounded all the same
         paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
         beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
         hidden, biased = paths * ZERO, beside * ZERO  # roundings of hidden units, along their paths
         units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
-        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[tuple[int, int]]()
+        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[tuple[int, int, bool]]()
         for j, (weights, bias) in enumerate(units):
             gain, unit = [worth[j, o] for o in outs], matrix([[v] for v in weights])
             weight = [heavy[j, o] for o in outs]
@@ -1668,13 +1671,13 @@ class Layer:
             paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zipped(outs, gain))
             done |= {j, twin} if paired else {j}
             weight = [max(weight[o], heavy[twin, o]) for o in outs] if paired else weight
-            inputs = sum((abs(exact(v)) * s for v, s in zipped(weights, large)), abs(exact(bias)))
+            inputs = sum((abs(exact(v)) * (s + t) for v, s, t in zipped(weights, large, shaken)), abs(exact(bias)))
             self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny or low < 0 < high)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
-            live.append((j, twin if paired else j))
             ways, alike = absolute(unit) * matrix([weight]), matrix([weight]) * abs(exact(bias))
             often = fmpq((1 + paired) * additions(weights, bool(bias)))  # both of a pair may be off, each by itself
+            live.append((j, twin if paired else j, bool(often)))
             paths, beside = paths + ways, beside + alike
             hidden, biased = hidden + ways * often, biased + alike * often
             if paired or low >= 0:
@@ -1708,10 +1711,10 @@ class Layer:
                 for target, by in ((gain, row * paths), (cost, row * costs)):
                     target[first : first + len(outs)] = [arb(by[0, o]) for o in outs]
 
-    def written_by(self, live: list[tuple[int, int]], m: int, more: int) -> int:
-        """Roundings of a sum in a column of W_2. Rounding can open both units of a pair: one more, if others are added."""
-        rows = [[v for v in (self.w["W_2"][j][m], self.w["W_2"][k][m]) if v] for j, k in live]
-        both = sum(j != k and len(row) == 2 for (j, k), row in zipped(live, rows))
+    def written_by(self, live: list[tuple[int, int, bool]], m: int, more: int) -> int:
+        """Roundings of a sum in a column of W_2. Rounding, if there is any, can open both units of a pair: one summand more."""
+        rows = [[v for v in (self.w["W_2"][j][m], self.w["W_2"][k][m]) if v] for j, k, _ in live]
+        both = sum(j != k and rough and len(row) == 2 for (j, k, rough), row in zipped(live, rows))
         own = [min(row, key=lambda v: binary(exact(v))) for row in rows if row]  # no power of two, if there is one
         return additions(own, more) + both * (len(own) + more > 1)
 
@@ -1722,8 +1725,7 @@ class Layer:
         return [r * self.rise for r in head.rounding(middles, halves, arb(self.u), slopes)]
 
     def large(self, v: Computed) -> Any:
-        """More than |A(x̂)| and the errors of A and of x̂ in units of 4Ku."""
-        return size(v.A, self.sides) + at(v.R, self.reach) + v.moving(self.moved)
+        return size(v.A, self.sides) + at(v.R, self.reach)
 
     def written(self, token: dict[int, Computed], width: int) -> Any:
         """The matrix [D + 1, width] of a token: (1, x̂)·matrix."""
@@ -4660,7 +4662,8 @@ def members_of(
     whole, wide = w["W_Q"][h], [max(abs(row[m]) for row in w["P"]) + abs(b) for m, b in enumerate(w["b_E"])]
     small = all(v <= 1 / net.u for v in project(wide, [[abs(v) for v in row] for row in whole]))
     need(small and all(v.is_integer() for v in flattened(whole)), none, UNCHECKED)
-    most = (sum(wide) + sizes[0]) * max(abs(exact(v)) for v in flattened(w["W_K"][h])) * d_k / net.u  # of |score|
+    reach, steepest = sum(map(exact, wide), sizes[0]), max(abs(exact(v)) for v in flattened(w["W_K"][h]))
+    most = reach * steepest * d_k / net.u  # of |score|
     need(most * most * net.tiny < 1, "numbers may overflow", UNCHECKED)
     asks = {tuple(project(row, whole)) for row in codes}
     need(len(asks) == 1, none, UNCHECKED)

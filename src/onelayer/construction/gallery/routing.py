@@ -25,7 +25,7 @@ from .entry import Entry, require_length
 from .one_head import one_head
 from .tokens import reverse_tokens
 
-LARGEST = 1e150  # inputs may be up to this large in size
+LARGEST = 1e140  # inputs may be up to this large in size: proofs multiply queries and keys, codes or not
 LARGEST_SINGLE = 1e30
 STATEMENT = (
     "every position attends to one token with weight exactly 1, since all other scores are 800 lower, and the FFN and the"
