@@ -1627,10 +1627,8 @@ class Layer:
             need(flat, f"scores of head {h} are not affine in x", "GENERAL")
             offs = [at(a.R, self.reach) + a.own * abs(a.A[0]) for a, _ in ordered]
             s = combination([(a.A[0], e, b) for e, (a, b) in zipped(offs, ordered)], self.D)
-            s.R[0] += sum(
-                self.u * e * b.error(self.reach, self.moved, size(b.A, self.sides))
-                for e, (_, b) in zipped(offs, ordered)
-            )
+            sizes = [b.error(self.reach, self.moved, size(b.A, self.sides)) for _, b in ordered]
+            s.R[0] += sum(self.u * e * f for e, f in zipped(offs, sizes))
             found[t] = Computed([k / root for k in s.A], [k / root for k in s.R], s.own + (not binary(root)))
         return found
 
@@ -4341,12 +4339,8 @@ def sequences(target: Record, record: Record, weights: Any, bound: float, tick: 
     N, ends, tokens, kind = given
     whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and type(target["outputs"]) is int
     good = whole and isinstance(ends, list) and len(ends) == 2 and all(type(v) in (int, float) for v in ends)
-    good = (
-        good
-        and ends[0] < ends[1]
-        and all(abs(v) <= 1.7e308 and float(v) == v for v in ends)
-        and target["answer"] in ("position", "whole")
-    )
+    good = good and ends[0] < ends[1] and all(abs(v) <= 1.7e308 and float(v) == v for v in ends)
+    good = good and target["answer"] in ("position", "whole")
     need(good and (tokens is None or (type(tokens) is int and ends == [0, tokens - 1])), "the task is malformed")
     sides = ", ".join(f"{float(v)!r}".removesuffix(".0") for v in ends)
     said = f"x in [{sides}]^n" if tokens is None else f"sequences of n tokens out of {tokens:,}"
@@ -4595,9 +4589,8 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
     need(plain and len(ins) == 1 and w["W_E"][0][ins[0]] == 1, "the layer does not sort like the gallery's", UNCHECKED)
     X, codes = ins[0], [plus(w["b_E"], row) for row in w["P"]]
     top, anchor = exact(w["S"][0][X]), [0.0 if m == X else v for m, v in enumerate(w["S"][0])]
-    good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(
-        row[X] for row in (w["b_E"], *w["P"])
-    )
+    good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor))
+    good &= not any(row[X] for row in (w["b_E"], *w["P"]))
     good &= top >= high and all([m for m, row in enumerate(w["W_V"][h]) if row[0]] == [X] for h in heads)
     need(good and all(w["W_V"][h][X][0] == 1 for h in heads), "values are not the numbers themselves", UNCHECKED)
     reach, errors, sets = max(abs(low), abs(top)), list[Any](), list[frozenset[int]]()

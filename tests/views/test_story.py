@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import re
 
 import httpx
@@ -17,7 +18,7 @@ from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
 from onelayer.views.page_files import asset
 from onelayer.views.sequence_record import sequence_record
-from onelayer.views.story_page import SCRIPTS, story_page, story_record
+from onelayer.views.story_page import SCRIPTS, story_page
 
 MATHEMATICS = ("layer.js", "story_layers.js")
 DECODE = """
@@ -25,7 +26,7 @@ for (const record of given.records) for (const name of Object.keys(record.layer.
   record.layer.weights[name] = decoded(record.layer.weights[name]);
 }
 """
-RECORD = story_record()
+RECORD = json.loads(asset("story.json"))
 LAYERS = [*RECORD["solved"], *RECORD["polished"]]
 
 

@@ -70,18 +70,6 @@ def _increasing(
     return on
 
 
-def _logarithm(x: Interval) -> Interval:
-    return rounded(x.lo.log(), x.hi.log()) if x.lo > 0 else UNDEFINED
-
-
-def _arcsine(x: Interval) -> Interval:
-    return rounded(x.lo.asin(), x.hi.asin()) if x.lo >= -1 and x.hi <= 1 else UNDEFINED
-
-
-def _arccosine(x: Interval) -> Interval:
-    return cut(rounded(x.hi.acos(), x.lo.acos()), ZERO, None) if x.lo >= -1 and x.hi <= 1 else UNDEFINED
-
-
 def _sigmoid(point: arb) -> arb:
     if point >= 0:
         return 1 / (1 + (-point).exp())
@@ -123,22 +111,13 @@ def cardinal_slope(x: Interval) -> Interval:
     centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
     reach = (x.hi - c).max(c - x.lo) / 3
     mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
-    third = product(Interval(ONE / 3, ONE / 3) if False else rounded(ONE / 3, ONE / 3), mean)
+    third = product(rounded(ONE / 3, ONE / 3), mean)
     near = negation(product(x, third))
     return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
 
 
 def _relative_exponential(point: arb) -> arb:
     return ONE if point.is_zero() else point.expm1() / point
-
-
-def _relative_exponential_slope(point: arb) -> arb:
-    """∫t e^(ut)dt over [0, 1] = ½·₁F₁(2; 3; u)."""
-    return point.hypgeom_1f1(2, 3) / 2
-
-
-def _softplus(point: arb) -> arb:
-    return point + (-point).exp().log1p() if point > 0 else point.exp().log1p()
 
 
 def _cube_root(point: arb) -> arb:
@@ -190,8 +169,8 @@ def _tangent(x: Interval) -> Interval:
 
 
 exponential = _increasing(arb.exp, ZERO)
-exprel_slope = _increasing(_relative_exponential_slope, ZERO)
-logarithm: Range = _logarithm
+exprel_slope = _increasing(lambda x: x.hypgeom_1f1(2, 3) / 2, ZERO)  # ∫t e^(tx)dt over [0, 1]
+logarithm: Range = lambda x: rounded(x.lo.log(), x.hi.log()) if x.lo > 0 else UNDEFINED  # noqa: E731
 square_root = _increasing(arb.sqrt, ZERO, least=ZERO)
 sine = _wave(arb.sin, Fraction(1, 2))
 cosine = _wave(arb.cos, Fraction(0))
@@ -207,13 +186,13 @@ RANGES: dict[str, Range] = {
     "sinh": _increasing(arb.sinh),
     "cosh": _hyperbolic_cosine,
     "atan": _increasing(arb.atan),
-    "asin": _arcsine,
-    "acos": _arccosine,
+    "asin": lambda x: rounded(x.lo.asin(), x.hi.asin()) if x.lo >= -1 and x.hi <= 1 else UNDEFINED,
+    "acos": lambda x: cut(rounded(x.hi.acos(), x.lo.acos()), ZERO, None) if x.lo >= -1 and x.hi <= 1 else UNDEFINED,
     "sigmoid": _increasing(_sigmoid, ZERO, ONE),
     "erf": _increasing(arb.erf, _MINUS_ONE, ONE),
     "expm1": _increasing(arb.expm1, _MINUS_ONE),
     "log1p": lambda x: rounded(x.lo.log1p(), x.hi.log1p()) if x.lo > _MINUS_ONE else UNDEFINED,
-    "softplus": _increasing(_softplus, ZERO),
+    "softplus": _increasing(lambda x: x + (-x).exp().log1p() if x > 0 else x.exp().log1p(), ZERO),
     "sinc": _cardinal_sine,
     "exprel": _increasing(_relative_exponential, ZERO),
     "cbrt": _increasing(_cube_root),

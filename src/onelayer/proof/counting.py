@@ -29,14 +29,10 @@ def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance:
         found = f"constants {[*constants]}, sides {[*sides]}"
         raise InputError("finite numbers ≥ 0, a constant for every side", found, "give as many of both")
     with ctx.workprec(PRECISION):
-        power = arb(exponent)
+        power, given = arb(exponent), zip(constants, sides, strict=True)
         height = arb(2) ** (1 - power) * tolerance
-        parts = [
-            (arb(s) / 2 * (arb(L) / height) ** (1 / power)).lower() for L, s in zip(constants, sides, strict=True) if L
-        ]
+        parts = [(arb(s) / 2 * (arb(L) / height) ** (1 / power)).lower() for L, s in given if L]
         if any(part > LARGEST for part in parts):
-            raise InputError(
-                "a class that needs less than 1e300 bits", f"exponent {exponent!r}", "ask for a larger one"
-            )
+            raise InputError("a class that needs less than 1e300 bits", f"exponent {exponent!r}", "take a larger one")
         cells = [max(int(part.ceil().unique_fmpz() or 0) - 1, 0) for part in parts]
     return math.prod(cells) if len(cells) == len(constants) else 0
