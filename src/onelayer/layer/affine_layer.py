@@ -127,11 +127,10 @@ def _scores(layer: AffineLayer, q: AffineNumbers) -> tuple[AffineNumbers, np.nda
         np.broadcast_to(asked.size @ e, K.shape)[..., None] * k.size
     )  # of the products, [head, token, width, symbol]
     more = s.off + a.score_roundings * a.u * terms.sum(axis=2)
-    more[..., 0] += (
-        a.smallest * (root > 1) * (1 + root * (K + rk + dk).sum(axis=-1)) * UP_FEW + LEAST
-    )  # of q·k or of each q_i
-    rad = s.rad.copy()
-    rad[..., 0] += LEAST  # a key or a query that is very small might have taken an error away
+    # q·k may underflow where it is divided, or every q_i, as fused programs do
+    more[..., 0] += a.smallest * (root > 1) * (1 + 2 * root * (K + rk + dk).sum(axis=-1)) + LEAST
+    # a key or a query that is very small might have taken an error away
+    rad = s.rad + np.where(np.arange(s.rad.shape[-1]) == 0, LEAST, 0.0)
     return AffineNumbers(s.mid / root, rad / root, more / root, s.moved, s.own), bent / root
 
 
