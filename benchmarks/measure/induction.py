@@ -10,13 +10,17 @@ Training: Adam, a short warm-up and a linear decay of its rate, fresh random seq
 first. Accuracy is that on fresh sequences, at the positions where the right answer is a token.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, stdev
 
 import torch
 from torch import Tensor, nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import onelayer as ol
 from lengths import composed, drawn, followers, wrong

@@ -262,11 +262,8 @@ class Reader:
                 rest: Node = tree("add", ONE, tree("exp", minus(u[0])))
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
                 known |= {"sigmoid": tree("div", ONE, rest), "expm1": tree("add", grown, minus(ONE))}
-                known |= {
-                    "log1p": tree("log", tree("add", ONE, u[0])),
-                    "hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2)),
-                }
-                known |= {"softplus": tree("log", tree("add", ONE, grown))}
+                known |= {k: tree("log", tree("add", ONE, v)) for k, v in (("log1p", u[0]), ("softplus", grown))}
+                known |= {"hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2))}
                 return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
@@ -508,9 +505,7 @@ def entry_of(target: Record, numbers: tuple[str, float], box: Box) -> list[Node]
     return f
 
 
-def read_target(
-    target: Record, margin: float, numbers: tuple[str, float] = ("", 0.0)
-) -> "tuple[list[Node], Domain, str]":
+def read_target(target: Record, margin: float, numbers: Any = ("", 0.0)) -> "tuple[list[Node], Domain, str]":
     """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
 
     numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
@@ -1921,9 +1916,7 @@ def settled(node: Node, D: int) -> Node:
     return kind, tuple(settled(a, D) for a in operands), extra
 
 
-def value_on(
-    node: Node, axes: Sequence[int], grid: list[list[Any]], choice: dict[int, int]
-) -> tuple[list[int], list[Any]]:
+def value_on(node: Node, axes: Sequence[int], grid: Any, choice: dict[int, int]) -> tuple[list[int], list[Any]]:
     """(the coordinates that a node depends on, its values on their grid): no part is evaluated twice for the same ones."""
     while node[0] == "where":
         node = node[1][choice[id(node)]]
@@ -2582,9 +2575,7 @@ def search(
             insert(n, parts[n].enclose(half, 0))
 
 
-def bounded(
-    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick
-) -> tuple[float, Difference, list[Part]]:
+def bounded(layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick) -> tuple[float, Any, list[Part]]:
     """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
     for reading in (2, 1):
         g = Difference(layer, f, domain.box, bound, reading)
@@ -3735,11 +3726,12 @@ class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
     def __init__(self, w: Record, u: Any) -> None:
-        """Weights between 2^±400, in float32 2^±40: underflow moves a score by less than u/1000, a value by what is charged."""
+        """Weights between 2^±400, in float32 2^±40: underflow moves a score by less than u/1000. What is behind is charged."""
         self.w, self.u, self.floats, self.columns = w, u, Floats(u), dict[str, Any]()
         self.tiny, self.gamma = self.floats.smallest, self.floats.gamma
         self.far = far = 2 ** (400 if self.floats.double else 40)
-        odd = [name for name, rows in w.items() if any(v and not 1 / far <= abs(v) <= far for v in flattened(rows))]
+        least = {"W_2": 0.0}.get
+        odd = [k for k, t in w.items() if any(v and not least(k, 1 / far) <= abs(v) <= far for v in flattened(t))]
         need(not odd, f"numbers of {', '.join(sorted(odd))} are beyond {far:.0e} or its inverse", UNCHECKED)
 
     def spread(self, m: int) -> Any:
@@ -4645,21 +4637,16 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
     return proved
 
 
-def members_of(
-    net: Rounded, h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
-) -> tuple[Any, frozenset[int]]:
+def members_of(net: Rounded, h: int, codes: Any, anchor: list[float], X: int, sizes: Any, d_k: int) -> tuple[Any, Any]:
     """(β, the positions that head h sees), if their scores and the anchor's are −βx exactly; others lie 745 below that."""
-    w = net.w
-    root, none = math.isqrt(d_k), "scores may be rounded"
+    w, root, none = net.w, math.isqrt(d_k), "scores may be rounded"
     need(root**2 == d_k and binary(fmpq(root)) and not any(w["W_Q"][h][X]), none, UNCHECKED)
     whole, wide = w["W_Q"][h], [max(abs(row[m]) for row in w["P"]) + abs(b) for m, b in enumerate(w["b_E"])]
     small = all(v <= 1 / net.u for v in project(wide, [[abs(v) for v in row] for row in whole]))
-    need(small and all(v.is_integer() for v in flattened(whole)), none, UNCHECKED)
-    reach, steepest = sum(map(exact, wide), sizes[0]), max(abs(exact(v)) for v in flattened(w["W_K"][h]))
-    most = reach * steepest * d_k / net.u  # of |score|
-    need(most * most * net.tiny < 1, "numbers may overflow", UNCHECKED)
     asks = {tuple(project(row, whole)) for row in codes}
-    need(len(asks) == 1, none, UNCHECKED)
+    need(small and all(v.is_integer() for v in flattened(whole)) and len(asks) == 1, none, UNCHECKED)
+    most = sum(map(exact, wide), sizes[0]) * exact(max(map(abs, flattened(w["W_K"][h])))) * d_k / net.u  # of |score|
+    need(most * most * net.tiny < 1, "numbers may overflow", UNCHECKED)
     q = next(iter(asks))
     used = [d for d, v in enumerate(q) if v]
     need(len(used) == 1 and binary(fmpq(q[used[0]])) and w["W_K"][h][X][used[0]], none, UNCHECKED)
@@ -5183,9 +5170,7 @@ class SetProof:
         return found
 
 
-def set_bound(
-    c: Record, w: Record, u: Any, target: Record, numbers: tuple[float, float], tick: Tick
-) -> tuple[Any, Any]:
+def set_bound(c: Record, w: Record, u: Any, target: Record, numbers: tuple[float, float], tick: Tick) -> Any:
     """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
     f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", numbers[0])
     layer = SetLayer(c, w, u, (target["longest"], *map(exact, target["ends"])))
