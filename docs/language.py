@@ -16,7 +16,7 @@ TYPED = (
     *("x*exp(-x^2)", "2x", "2(x + 1)", "(x + 1)(x - 1)", "3sin(x)cos(y)", "πr²", "10⁻³x", "x − 1·y", "|x| + 2|y|"),
     *("ln(x) + arctan(y)", "log10(x)", "√(x)", "-x^2", "2^-x", "x^y^z", "y = x^2", "f(x, y) = x/y", "x₁ + x₂"),
 )
-ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "sin2x", "sec(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
+ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "sin2x", "cosec(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
 LIMITS = (
     "sin(x)/x",
     "tan(x)/x",
@@ -73,8 +73,9 @@ taken. `e` is 2.718… unless the domain has a variable of that name.
 ## Functions and constants
 
 {functions}
-`pi` (or `π`) and `e` are constants. `ln`, `arcsin`, `arccos`, `arctan`, `arctan2` are other names of functions above; `log10(x)`
-and `log2(x)` are stored as quotients of `log`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u
+`pi` (or `π`) and `e` are constants, and `arctan2` is `atan2`. Names such as `gamma`, `zeta`, `y1`, `k0` are functions before a
+bracket and variables elsewhere. `log10`, `log2`, `exp2`, `sec`, `csc` and `cot` are stored in terms of `log`, powers, `cos`,
+`sin` and `tan`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u
 is: the same numbers, without cancellation.
 
 ## Where a formula is 0/0, and where it is not defined
@@ -101,9 +102,15 @@ They keep hostile text cheap and do not affect any result.
 {limits}"""
 
 
+def described(name: str) -> str:
+    """What a function is, and its other names."""
+    other = ", ".join(f"`{synonym}`" for synonym in words.RECORDS[name].synonyms)
+    return words.UNARY[name] + (f"; also {other}" if other else "")
+
+
 def page() -> str:
     """The whole page."""
-    functions = [(f"`{name}(x)`", meaning) for name, meaning in words.UNARY.items()]
+    functions = [(f"`{name}(x)`", described(name)) for name in words.UNARY]
     functions += [
         (f"`{name}({'y, x' if name == 'atan2' else 'x, y'})`", meaning) for name, meaning in words.BINARY.items()
     ]

@@ -266,6 +266,8 @@ class Reader:
                 known |= {"hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2))}
                 return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
+        called = isinstance(t, ast.Call) and isinstance(t.func, ast.Name) and not takes(t.func.id, len(t.args))
+        need(not called, f"the function in {said!r} is not known here", UNCHECKED)
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
     def condition(self, t: ast.expr | None = None, depth: int = 0) -> Node:

@@ -1,6 +1,7 @@
 """Gradients as formulas: every reading of them is true of the slopes of f, with no slack, kinks, jumps and poles included."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,14 +13,15 @@ from onelayer.formula import enclose, enclose_complex, evaluate, interval, parse
 from onelayer.formula import gradient as slope_bounds
 from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.float_bounds import evaluate_bounded
-from onelayer.formula.gradients import SLOPES, gaps, gradient, slopes
+from onelayer.formula.functions import FUNCTIONS as RECORDS
+from onelayer.formula.gradients import gaps, gradient, slopes
 from onelayer.formula.taylor.formula import TaylorAlgebra
 from onelayer.formula.taylor.series import Space
-from onelayer.formula.tree import postorder
+from onelayer.formula.tree import postorder, variables
 from onelayer.formula.vocabulary import MAX_CHARACTERS, UNARY
 
 I = interval
-FUNCTIONS = {name: f"{name}({'0.3*x1 + 0.1*x2'})" for name in UNARY}
+FUNCTIONS = {name: f"{name}({'1.1 + ' * (name in ('acosh', 'zeta'))}0.3*x1 + 0.1*x2)" for name in UNARY}
 COMPOSED = [
     "x1**7 - 3*x1*x2 + 2", "x1*x2*sin(x1)*exp(x2)", "(x1 - x2)/(x1 + x2)", "1/(1 + 25*x1**2)", "x1**x2", "x1**-2.5",
     "x2**(1/3)*x1", "x1**pi", "pi**x1/x2", "sqrt(x1**2 + x2**2)", "hypot(x1, 3*x2)", "atan2(x1, x2)", "atan2(x2, -x1)",
@@ -178,7 +180,7 @@ def test_second_derivatives(text):
     assert checked >= 12
 
 
-SMOOTH = [text for name, text in FUNCTIONS.items() if name != "abs"] + [
+SMOOTH = [text for name, text in FUNCTIONS.items() if name not in ("abs", "erfinv", "norminv")] + [
     text for text in COMPOSED if "where" not in text
 ]
 
@@ -299,12 +301,13 @@ def test_names_order_and_limits_are_kept():
 
 
 def test_every_function_has_a_slope():
-    assert set(SLOPES) == set(UNARY)
+    for function in RECORDS.values():
+        assert set(variables(parse(function.slope, ("u", "y")).outputs[0])) <= {1, 2}
 
 
 def test_the_check_can_fail(monkeypatch):
     formula, box = parse("abs(sin(x1)) + x2", ("x1", "x2")), [(-1.0, 1.0), (0.0, 1.0)]
     for text in ("1", "where(u > 0, 1, 0.5)"):
-        monkeypatch.setitem(SLOPES, "abs", text)
+        monkeypatch.setitem(RECORDS, "abs", replace(RECORDS["abs"], slope=text))
         bounds = enclose(gradient(formula), [I(*side) for side in box])
         assert any(outside(bounds[j], quotient) for j, quotient in differences(formula, box, random.Random(0), 20))

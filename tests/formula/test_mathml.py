@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from onelayer.formula import parse, parse_condition
+from onelayer.formula.functions import FUNCTIONS
 from onelayer.formula.mathml import formula_mathml, mathml
 from onelayer.formula.numeric import evaluate
 from onelayer.formula.vocabulary import BINARY, UNARY, VARIADIC
 
 SILENT = {"\u2062": "*", "\u2061": "", "⋅": "*", "−": "-", "≤": "<=", "≥": ">="}
-NAMES = {"π": "pi", "σ": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+NAMES = {f.drawn.replace("_", ""): name for name, f in FUNCTIONS.items() if f.drawn} | {"π": "pi"}
 
 
 def read(element):
@@ -35,7 +36,8 @@ def read(element):
         case "mroot":
             return f"cbrt({read(parts[0])})"
         case "msub":
-            return read(parts[0]) + read(parts[1])
+            name = parts[0].text + parts[1].text
+            return NAMES.get(name, name)
         case "msup" if parts[0].tag.endswith("mi") and parts[0].text in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
             return f"{parts[0].text}^{parts[1].text}"
         case "msup":

@@ -20,6 +20,7 @@ Not guaranteed: tightness on wide boxes (balls are rectangles with a midpoint an
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import nan
 from typing import TypeAlias
 
@@ -27,7 +28,9 @@ from flint import acb, arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
+from .derived import continued
 from .expression import Formula
+from .functions import FUNCTIONS
 from .real_balls import PRECISION, Truth, Undefined, complement, conjunction, disjunction
 from .tape import Algebra
 
@@ -189,6 +192,11 @@ _MAPS: dict[str, Map] = {
 }
 
 
+def map_of(name: str) -> Map:
+    """A function on complex balls; from its record where nothing sharper is written above."""
+    return _MAPS[name] if name in _MAPS else partial(continued, FUNCTIONS[name])
+
+
 class ComplexAlgebra(Algebra[acb, Truth]):
     """Complex balls at the current precision over one box; non-finite means not proved analytic."""
 
@@ -236,7 +244,7 @@ class ComplexAlgebra(Algebra[acb, Truth]):
     def call(self, name: str, arguments: Sequence[acb]) -> acb:
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
-        return _finite(_angle(*arguments) if name == "atan2" else _MAPS[name](arguments[0]))
+        return _finite(_angle(*arguments) if name == "atan2" else map_of(name)(arguments[0]))
 
     def slope_of(self, name: str, dividend: acb, argument: acb) -> acb:
         if not (dividend.is_finite() and argument.is_finite()):

@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .derived import rectangles
 from .expression import Formula
+from .functions import FUNCTIONS
 from .rectangle_functions import (
     MAPS,
     Rectangle,
@@ -96,10 +98,10 @@ class RectangleAlgebra(Algebra[Rectangle, Any]):
             return self._extreme(arguments[0], negated(arguments[0]), True)
         if name == "atan2":
             return self._angle(*arguments)
-        if name not in MAPS:  # no enclosure
-            self.lost = True
-            return arguments[0]
-        return self._kept(MAPS[name](arguments[0]))
+        if name in MAPS:
+            return self._kept(MAPS[name](arguments[0]))
+        low, high, im = rectangles(FUNCTIONS[name], *arguments[0])
+        return self._kept((low, high, im))
 
     def slope_of(self, name: str, dividend: Rectangle, argument: Rectangle) -> Rectangle:
         around = slope_of_sinc(argument) if name == "sinc" else slope_of_exprel(argument)

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from .functions import FUNCTIONS
 from .tree import Call, IntegerPower, Number, Power, Quotient, Relation, Tree, Where, children
 
 Key: TypeAlias = tuple[object, ...]  # a condition, and the nodes, by identity, on which it is
 
-PARTIAL = {"log": "positive", "sqrt": "not negative", "asin": "arc", "acos": "arc"}
-PARTIAL |= {name: name for name in ("log1p", "tan", "atan2")}
+_SHARED = {"log": "positive", "sqrt": "not negative", "asin": "arc", "acos": "arc"}  # conditions that others have, too
+PARTIAL = {name: _SHARED.get(name, name) for name, f in FUNCTIONS.items() if f.partial} | {"atan2": "atan2"}
 GIVES = {"positive": ("not negative", "not zero")}
 
 

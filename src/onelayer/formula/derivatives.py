@@ -21,7 +21,9 @@ from typing import TypeAlias
 from flint import arb, ctx
 
 from . import elementary
+from .derived import slope_range
 from .expression import Formula
+from .functions import FUNCTIONS
 from .intervals import (
     ONE,
     UNDEFINED,
@@ -201,7 +203,12 @@ class JetAlgebra(Algebra[Jet, Test]):
             return _angle(*arguments)
         x = elementary.natural(name, arguments[0].value)
         value = elementary.RANGES[name](x)
-        return _chain(value, (_SLOPES[name](x, value), arguments[0]))
+        if value is UNDEFINED:
+            return _chain(value, (value, arguments[0]))
+        return _chain(
+            value,
+            (_SLOPES[name](x, value) if name in _SLOPES else slope_range(FUNCTIONS[name], x, value), arguments[0]),
+        )
 
     def slope_of(self, name: str, dividend: Jet, argument: Jet) -> Jet:
         """|sinc″| ≤ 1/3 and 0 < exprel″ ≤ exprel′; or as a quotient, where that is known."""

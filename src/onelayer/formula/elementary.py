@@ -1,17 +1,19 @@
 """Ranges of the elementary functions on intervals with exact endpoints.
 
-A monotone function is evaluated at the two ends, each end rounded outward. sin and cos also look for the multiples of
-π/2 inside. Every range is cut to the function's known bounds (|sin| ≤ 1, exp ≥ 0, …), which rounding may overstep.
+They follow from the shape in a function's record: a monotone function is evaluated at the two ends, each end rounded outward;
+sin and cos also look for the multiples of π/2 inside. Every range is cut to the function's known bounds (|sin| ≤ 1, exp ≥ 0, …).
 Outside the domain of a function, or across a pole, the range is UNDEFINED: nothing is clamped silently. `natural` is the
 part of an argument that lies in the closed domain of sqrt, asin or acos, for those who speak only of where f is defined.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from flint import arb
 
+from .functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Pole, Turning, Valley, Wave
 from .intervals import (
     ONE,
     UNDEFINED,
@@ -33,12 +35,8 @@ _MINUS_ONE = arb(-1)
 _WIDE = arb(2) ** 64
 _TURN = arb(4.49)  # sinc decreases up to 4.4934…, where it is −0.21723…
 _SINC_LEAST = arb(-0.21724)
-_STEEPEST = arb(0.43619)  # of sinc
-NATURAL: dict[str, tuple[arb | None, arb | None]] = {
-    "sqrt": (ZERO, None),
-    "asin": (_MINUS_ONE, ONE),
-    "acos": (_MINUS_ONE, ONE),
-}
+_STEEPEST = arb(0.43619)
+NATURAL = {name: tuple(arb(end) for end in f.natural) for name, f in FUNCTIONS.items() if f.natural}
 
 
 def natural(name: str, x: Interval) -> Interval:
@@ -57,26 +55,6 @@ def cut(x: Interval, lo: arb | None, hi: arb | None) -> Interval:
     return Interval(low, high)
 
 
-def _increasing(
-    function: Callable[[arb], arb], lo: arb | None = None, hi: arb | None = None, least: arb | None = None
-) -> Range:
-    """Range of an increasing function with bounds lo, hi on the domain [least, ∞)."""
-
-    def on(x: Interval) -> Interval:
-        if x is UNDEFINED or (least is not None and x.lo < least):
-            return UNDEFINED
-        return cut(rounded(function(x.lo), function(x.hi)), lo, hi)
-
-    return on
-
-
-def _sigmoid(point: arb) -> arb:
-    if point >= 0:
-        return 1 / (1 + (-point).exp())
-    growth = point.exp()
-    return growth / (1 + growth)
-
-
 def meet(parts: list[Interval]) -> Interval:
     """What several enclosures of the same thing leave; UNDEFINED if there are none."""
     known = [part for part in parts if part is not UNDEFINED]
@@ -88,45 +66,84 @@ def meet(parts: list[Interval]) -> Interval:
     return Interval(lo, hi)
 
 
+def _bound(end: float | None) -> arb | None:
+    return None if end is None or math.isinf(end) else arb(end)
+
+
+def _between(f: Function, first: arb, last: arb, rises: bool) -> Interval:
+    """The range between two arguments between which φ is monotone."""
+    low, high = (first, last) if rises else (last, first)
+    return rounded(f.ball(low), f.ball(high))
+
+
+def _monotone(f: Function, shape: Monotone) -> Range:
+    least, most = _bound(shape.least), _bound(shape.most)
+    return lambda x: cut(_between(f, x.lo, x.hi, shape.rises), least, most)
+
+
+def _even(f: Function, shape: Even) -> Range:
+    def on(x: Interval) -> Interval:
+        size = absolute(x)
+        return cut(_between(f, size.lo, size.hi, True), arb(shape.least), None)
+
+    return on
+
+
+def _valley(f: Function, shape: Valley) -> Range:
+    def on(x: Interval) -> Interval:
+        if x.hi <= shape.left or x.lo >= shape.right:
+            return _between(f, x.lo, x.hi, bool(x.lo >= shape.right))
+        ends = [rounded(value, value) for value in (f.ball(x.lo), f.ball(x.hi))]
+        return UNDEFINED if UNDEFINED in ends else Interval(arb(shape.least), hull(ends).hi)
+
+    return on
+
+
+def _pole(f: Function, shape: Pole) -> Range:
+    return lambda x: _between(f, x.lo, x.hi, bool(x.lo > 0)) if x.lo > 0 or x.hi < 0 else UNDEFINED
+
+
+def _turning(f: Function, shape: Turning) -> Range:
+    """What a ball gives, or the mean value form of second order; between the ends where the slope keeps its sign."""
+    least, most = _bound(shape.least), _bound(shape.most)
+
+    def on(x: Interval) -> Interval:
+        from .derived import taylor
+
+        crude = cut(crude_range(f, x), least, most)
+        if x.lo == x.hi:
+            return crude
+        c = x.ball().mid()
+        reach = x.ball() - c
+        at, bend = taylor(f, c, 1), taylor(f, x.ball(), 2)[2]
+        slope = at[1] + 2 * bend * reach
+        if slope > 0 or slope < 0:
+            return cut(_between(f, x.lo, x.hi, bool(slope > 0)), least, most)
+        value = at[0] + (at[1] + bend * reach) * reach
+        return cut(meet([crude, rounded(value, value)]), least, most)
+
+    return on
+
+
+def crude_range(f: Function, x: Interval) -> Interval:
+    """What balls and known ends give, without a look at slopes."""
+    least, most = _bound(f.shape.least), _bound(f.shape.most)  # type: ignore[union-attr]
+    value = f.ball(x.lo if x.lo == x.hi else x.ball())
+    if not value.is_finite() and least is not None and most is not None:
+        return Interval(least, most)
+    return cut(rounded(value, value), least, most)
+
+
 def _cardinal_sine(x: Interval) -> Interval:
     """sinc: even, decreasing up to its first minimum, sin(u)/u beyond."""
-    size = absolute(x)
-    if size is UNDEFINED:
-        return UNDEFINED
-    parts = []
+    size, parts = absolute(x), []
     if size.lo <= _TURN:
         end = size.hi if size.hi < _TURN else _TURN
         parts.append(cut(rounded(end.sinc(), size.lo.sinc()), _SINC_LEAST, ONE))
     if size.hi > _TURN:
         far = cut(size, _TURN, None)
-        parts.append(cut(quotient(sine(far), far), _SINC_LEAST, ONE))
+        parts.append(cut(quotient(RANGES["sin"](far), far), _SINC_LEAST, ONE))
     return hull(parts)
-
-
-def cardinal_slope(x: Interval) -> Interval:
-    """sinc′(u) = −u/3·₀F₁(5/2; −u²/4), |sinc″| ≤ 1/3, and sinc′(u) = −u·∫t² sinc(tu)dt over [0, 1] near 0."""
-    if x is UNDEFINED:
-        return x
-    c = x.ball().mid()
-    centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
-    reach = (x.hi - c).max(c - x.lo) / 3
-    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
-    third = product(rounded(ONE / 3, ONE / 3), mean)
-    near = negation(product(x, third))
-    return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
-
-
-def _relative_exponential(point: arb) -> arb:
-    return ONE if point.is_zero() else point.expm1() / point
-
-
-def _cube_root(point: arb) -> arb:
-    return point if point.is_zero() else point.root(3) if point > 0 else -(-point).root(3)
-
-
-def _hyperbolic_cosine(x: Interval) -> Interval:
-    size = absolute(x)
-    return UNDEFINED if size is UNDEFINED else cut(rounded(size.lo.cosh(), size.hi.cosh()), ONE, None)
 
 
 def _turns(x: Interval, shift: Fraction) -> tuple[int, int] | None:
@@ -139,20 +156,18 @@ def _turns(x: Interval, shift: Fraction) -> tuple[int, int] | None:
     return None if first is None or last is None else (int(first), int(last))
 
 
-def _wave(function: Callable[[arb], arb], shift: Fraction) -> Range:
-    """Range of a wave with maxima 1 at (2k + shift)·π, minima −1 at (2k + 1 + shift)·π, monotone in between."""
+def _wave(f: Function, shape: Wave) -> Range:
+    """Maxima 1 at (2k + shift)·π, minima −1 at (2k + 1 + shift)·π, monotone in between."""
+    shift, one = Fraction(1, 2) - Fraction(shape.phase), Interval(_MINUS_ONE, ONE)
 
     def on(x: Interval) -> Interval:
-        if x is UNDEFINED:
-            return x
         turns = _turns(x, shift)
         if turns is None:
-            whole = Interval(_MINUS_ONE, ONE)
-            return cut(rounded(function(x.lo), function(x.hi)), _MINUS_ONE, ONE) if x.lo == x.hi else whole
+            return cut(rounded(f.ball(x.lo), f.ball(x.hi)), _MINUS_ONE, ONE) if x.lo == x.hi else one
         first, last = turns
         if last > first:
-            return Interval(_MINUS_ONE, ONE)
-        ends = (function(x.lo), function(x.hi))
+            return one
+        ends = (f.ball(x.lo), f.ball(x.hi))
         span = cut(hull([rounded(ends[0], ends[0]), rounded(ends[1], ends[1])]), _MINUS_ONE, ONE)
         if first == last:
             return Interval(span.lo, ONE) if first % 2 == 0 else Interval(_MINUS_ONE, span.hi)
@@ -161,46 +176,57 @@ def _wave(function: Callable[[arb], arb], shift: Fraction) -> Range:
     return on
 
 
-def _tangent(x: Interval) -> Interval:
+def _tangent(f: Function, shape: BetweenPoles) -> Range:
+    def on(x: Interval) -> Interval:
+        turns = _turns(x, Fraction(1, 2))
+        return UNDEFINED if turns is None or turns[0] <= turns[1] else _between(f, x.lo, x.hi, True)
+
+    return on
+
+
+_SHAPES: dict[type, Callable[[Function, Any], Range]] = {
+    Monotone: _monotone,
+    Even: _even,
+    Valley: _valley,
+    Pole: _pole,
+    Turning: _turning,
+    Wave: _wave,
+    BetweenPoles: _tangent,
+}
+_OWN: dict[str, Range] = {"sinc": _cardinal_sine, "abs": absolute, "sqr": lambda x: integer_power(x, 2)}
+
+
+def _where_defined(f: Function) -> Range:
+    """The range by the shape of a function; UNDEFINED beyond its domain."""
+    inside = _OWN.get(f.name) or _SHAPES[type(f.shape)](f, f.shape)
+    domain = f.domain
+
+    def on(x: Interval) -> Interval:
+        if x is UNDEFINED or (domain and not (domain.has(x.lo) and domain.has(x.hi))):
+            return UNDEFINED
+        return inside(x)
+
+    return on
+
+
+RANGES: dict[str, Range] = {name: _where_defined(f) for name, f in FUNCTIONS.items()}
+exponential, logarithm, square_root, sine, cosine = (RANGES[name] for name in ("exp", "log", "sqrt", "sin", "cos"))
+
+
+def cardinal_slope(x: Interval) -> Interval:
+    """sinc′(u) = −u/3·₀F₁(5/2; −u²/4), |sinc″| ≤ 1/3, and sinc′(u) = −u·∫t² sinc(tu)dt over [0, 1] near 0."""
     if x is UNDEFINED:
         return x
-    turns = _turns(x, Fraction(1, 2))
-    return UNDEFINED if turns is None or turns[0] <= turns[1] else rounded(x.lo.tan(), x.hi.tan())
+    c = x.ball().mid()
+    centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
+    reach = (x.hi - c).max(c - x.lo) / 3
+    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
+    near = negation(product(x, product(rounded(ONE / 3, ONE / 3), mean)))
+    return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
 
 
-exponential = _increasing(arb.exp, ZERO)
-exprel_slope = _increasing(lambda x: x.hypgeom_1f1(2, 3) / 2, ZERO)  # ∫t e^(tx)dt over [0, 1]
-logarithm: Range = lambda x: rounded(x.lo.log(), x.hi.log()) if x.lo > 0 else UNDEFINED  # noqa: E731
-square_root = _increasing(arb.sqrt, ZERO, least=ZERO)
-sine = _wave(arb.sin, Fraction(1, 2))
-cosine = _wave(arb.cos, Fraction(0))
-
-RANGES: dict[str, Range] = {
-    "sin": sine,
-    "cos": cosine,
-    "tan": _tangent,
-    "exp": exponential,
-    "log": logarithm,
-    "sqrt": square_root,
-    "tanh": _increasing(arb.tanh, _MINUS_ONE, ONE),
-    "sinh": _increasing(arb.sinh),
-    "cosh": _hyperbolic_cosine,
-    "atan": _increasing(arb.atan),
-    "asin": lambda x: rounded(x.lo.asin(), x.hi.asin()) if x.lo >= -1 and x.hi <= 1 else UNDEFINED,
-    "acos": lambda x: cut(rounded(x.hi.acos(), x.lo.acos()), ZERO, None) if x.lo >= -1 and x.hi <= 1 else UNDEFINED,
-    "sigmoid": _increasing(_sigmoid, ZERO, ONE),
-    "erf": _increasing(arb.erf, _MINUS_ONE, ONE),
-    "expm1": _increasing(arb.expm1, _MINUS_ONE),
-    "log1p": lambda x: rounded(x.lo.log1p(), x.hi.log1p()) if x.lo > _MINUS_ONE else UNDEFINED,
-    "softplus": _increasing(lambda x: x + (-x).exp().log1p() if x > 0 else x.exp().log1p(), ZERO),
-    "sinc": _cardinal_sine,
-    "exprel": _increasing(_relative_exponential, ZERO),
-    "cbrt": _increasing(_cube_root),
-    "abs": absolute,
-    "sqr": lambda x: integer_power(x, 2),
-}
-
-SLOPE_RANGES: dict[str, Range] = {"sinc": cardinal_slope, "exprel": exprel_slope}
+SLOPE_RANGES: dict[str, Range] = {"sinc": cardinal_slope, "exprel": RANGES["exprel1"]}
+exprel_slope = RANGES["exprel1"]
 
 
 def rational_power(x: Interval, exponent: Fraction) -> Interval:
@@ -229,4 +255,4 @@ def angle(y: Interval, x: Interval) -> Interval:
 
 def general_power(x: Interval, exponent: Interval) -> Interval:
     """exp(exponent · log x): x > 0, else UNDEFINED."""
-    return exponential(product(exponent, logarithm(x)))
+    return RANGES["exp"](product(exponent, RANGES["log"](x)))

@@ -9,6 +9,7 @@ Rounding may move an argument out of the natural domain of sqrt, asin, acos or a
 `real_balls`: the bound is on f wherever f is defined. `DefinedAlgebra` proves in addition that f is defined.
 """
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import partial, reduce
@@ -19,7 +20,9 @@ from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
 from . import special
+from .derived import spread
 from .expression import Condition, Formula
+from .functions import FUNCTIONS
 from .numeric import ArrayAlgebra, evaluate
 from .real_balls import holds
 from .tape import Algebra
@@ -29,18 +32,7 @@ FUNCTION = ULPS * 2 * U
 SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of one operation
 
 Pair = tuple[Any, Any]  # values and errors
-NATURAL = {"sqrt": (0.0, np.inf), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0)}  # where a function is defined
-SLOPES = {
-    "sin": 1.0,
-    "cos": 1.0,
-    "tanh": 1.0,
-    "atan": 1.0,
-    "erf": 1.13,
-    "sigmoid": 0.25,
-    "abs": 1.0,
-    "softplus": 1.0,
-    "sinc": 0.44,
-}
+NATURAL = {name: f.natural for name, f in FUNCTIONS.items() if f.natural}  # where a function is defined
 
 
 class BoundedAlgebra(Algebra[Pair, Any]):
@@ -121,7 +113,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
             return _product(arguments[0], arguments[0])
         if name == "sqrt":
             return _rounded(y, _of_root(x, e))
-        return _called(y, SPREADS[name](x, y, e) if name in SPREADS else np.full_like(y, np.inf))
+        return _called(y, SPREADS[name](x, y, e) if name in SPREADS else spread(FUNCTIONS[name], x, np.asarray(e)))
 
     def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
         """From the sum near 0, else a difference whose parts round. |sinc″| ≤ 1/3, and 0 < exprel″ < exprel′ grows like e^e."""
@@ -218,7 +210,7 @@ def _of_cube_root(x: Any, y: Any, e: Any) -> Any:  # |∛a − ∛b| ≤ 4^(1/3)
 
 
 SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can move when x is off by e
-    **{name: partial(_of_steepest, slope) for name, slope in SLOPES.items()},
+    **{name: partial(_of_steepest, f.steepest) for name, f in FUNCTIONS.items() if math.isfinite(f.steepest)},
     "exp": lambda x, y, e: _grown(y, e),
     "expm1": lambda x, y, e: _grown(np.exp(x), e),
     "exprel": lambda x, y, e: (

@@ -32,10 +32,11 @@ from . import tree as trees
 from .compact import ONE, ZERO, negated, over, plus, power, times
 from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
+from .functions import FUNCTIONS
 from .parser import parse
 from .printing import to_text
 from .tree import Node, Predicate, Tree, children, postorder, substituted, variables
-from .vocabulary import MAX_CHARACTERS
+from .vocabulary import LETTERS, MAX_CHARACTERS
 
 BLUR = trees.Sum((trees.Constant("pi"), trees.Negation(trees.Constant("pi"))))
 
@@ -64,30 +65,7 @@ def tells(test: Predicate) -> bool:
 
 
 MINUS = trees.Negation(ONE)
-SLOPES = {  # of a function at u, where it has the value y
-    "sin": "cos(u)",
-    "cos": "-sin(u)",
-    "tan": "1 + y**2",
-    "exp": "y",
-    "log": "1/u",
-    "sqrt": "0.5/y",
-    "tanh": "1 - y**2",
-    "sinh": "cosh(u)",
-    "cosh": "sinh(u)",
-    "atan": "1/(1 + u**2)",
-    "asin": "1/sqrt(1 - u**2)",
-    "acos": "-(1/sqrt(1 - u**2))",
-    "sigmoid": "0.25 - (y - 0.5)**2",
-    "erf": "2/sqrt(pi)*exp(-u**2)",
-    "expm1": "exp(u)",
-    "log1p": "1/(1 + u)",
-    "softplus": "sigmoid(u)",
-    "sinc": "(cos(u) - y)/u",
-    "exprel": "(exp(u) - y)/u",
-    "cbrt": "1/(3*y**2)",
-    "abs": "where(u > pi - pi, 1, -1)",
-    "sqr": "2*u",
-}
+QUOTIENTS = {"sinc": "(cos(u) - y)/u", "exprel": "(exp(u) - y)/u"}  # written so where they are slopes
 
 
 def gradient(formula: Formula) -> Formula | None:
@@ -99,14 +77,15 @@ def gradient(formula: Formula) -> Formula | None:
         outputs = [slope for row in slopes(formula, lean) for slope in row]
         if not outputs or _size(outputs) > MAX_CHARACTERS:
             return None
+        names = formula.names if LETTERS.isdisjoint(formula.names) else None  # y1(…) would be a product
         try:
-            found = parse("; ".join(to_text(output, formula.names) for output in outputs), formula.names)
+            found = parse("; ".join(to_text(output, names) for output in outputs), names)
         except InputError:
             return None
         if not found.limits:
             break
     limits = formula.limits + tuple(factor for factor in found.limits if factor not in formula.limits)
-    return replace(found, declared=formula.declared, limits=limits, derived=True)
+    return replace(found, names=formula.names, declared=formula.declared, limits=limits, derived=True)
 
 
 def gaps(formula: Formula) -> tuple[Node, ...]:
@@ -209,7 +188,10 @@ class _Differentiation:
     def slope(self, call: trees.Call) -> Node:
         """The derivative of a function of one argument."""
         if id(call) not in self.slopes:
-            template, parts = parse(SLOPES[call.name], ("u", "y")).outputs[0], (call.arguments[0], call)
+            template, parts = (
+                parse(QUOTIENTS.get(call.name, FUNCTIONS[call.name].slope), ("u", "y")).outputs[0],
+                (call.arguments[0], call),
+            )
             found = substituted(
                 template, lambda tree: parts[tree.index - 1] if isinstance(tree, trees.Variable) else None
             )

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from . import tree as trees
 from .expression import Condition, Formula
+from .functions import FUNCTIONS
 from .printing import decimal_text, to_text
 from .tree import Tree, postorder
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _SIGN, _PRODUCT, _FRACTION, _POWER, _ATOM = range(10)  # how tightly a part binds
-_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "sigmoid": "σ"}  # where books write another name
 _SIGNS = {"<": "&lt;", ">": "&gt;", "<=": "≤", ">=": "≥"}
 _TIMES, _APPLY = "<mo>&#x2062;</mo>", "<mo>&#x2061;</mo>"  # both are silent
 _DOT, _SPACE = "<mo>⋅</mo>", '<mspace width="0.17em"></mspace>'
@@ -142,7 +142,9 @@ def _call(name: str, drawn: list[tuple[str, int]], listed: str) -> tuple[str, in
 
 
 def _function(name: str) -> str:
-    return f"<mi>{_NAMES.get(name, name)}</mi>"
+    drawn = FUNCTIONS[name].drawn if name in FUNCTIONS else ""
+    letter, _, index = drawn.partition("_")
+    return f"<msub><mi>{letter}</mi><mn>{index}</mn></msub>" if index else f"<mi>{drawn or name}</mi>"
 
 
 def _bracketed(drawn: str) -> str:

@@ -19,12 +19,12 @@ import numpy as np
 from ..common.errors import InputError
 from . import special
 from .expression import Condition, Formula
+from .functions import FUNCTIONS, Function
 from .tape import Algebra, Tape
 
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
 _RELATIONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
-_NUMPY_NAMES = {"atan": "arctan", "asin": "arcsin", "acos": "arccos", "abs": "absolute"}
 
 
 class ArrayAlgebra(Algebra[Any, Any]):
@@ -77,14 +77,26 @@ class ArrayAlgebra(Algebra[Any, Any]):
             return self.library.where(x.real >= 0, x, -x)
         if name in ("sigmoid", "erf") and (self.numpy or self.complex):
             return self.special(name, x)
-        if name in ("sinc", "exprel"):
+        if name in ("sinc", "sinc1", "exprel", "exprel1"):
             return getattr(special, name)(self.library, x)
         if name in ("softplus", "cbrt", "atan2"):
             return getattr(special, name)(self.library, *arguments, self.complex)
-        return getattr(self.library, _NUMPY_NAMES.get(name, name) if self.numpy else name)(x)
+        f = FUNCTIONS[name]
+        if not f.array:
+            return self.through_balls(f, x)
+        own = f.numpy if self.numpy and f.numpy else f.array
+        return getattr(self.library, name if own == "special" else own)(x)
+
+    def through_balls(self, f: Function, x: Any) -> Any:
+        """A function that no library has to the last place: number by number. torch has its slope as well."""
+        if self.complex:
+            raise InputError("real arguments", f"{f.name} of a complex batch", "use functions of the libraries")
+        from .derived import on_torch, values
+
+        return values(f, x).astype(x.dtype) if self.numpy else on_torch(f, x)
 
     def slope_of(self, name: str, dividend: Any, argument: Any) -> Any:
-        return getattr(special, f"{name}_slope")(self.library, argument)
+        return getattr(special, f"{name}1")(self.library, argument)
 
     def special(self, name: str, x: Any) -> Any:
         """σ and erf where the library has none of its own."""

@@ -24,7 +24,7 @@ from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
-from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
+from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC
 from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -208,7 +208,7 @@ class _Reader:
             if len(name) > 9 or int(name[1:]) > MAX_VARIABLE:
                 raise refuse(f"the variable {clip(name)}", f"use variables x1 to x{MAX_VARIABLE}")
             return self.share(trees.Variable, int(name[1:]))
-        if name in FUNCTIONS:
+        if name in RESERVED:
             raise refuse(f"{name!r} without arguments", f"write {name}(…)")
         near = closest(name, [*self.index, *CONSTANTS])
         names = list(dict.fromkeys([*self.index, "pi", "e"]))

@@ -30,7 +30,7 @@ def exprel(library: Any, x: Any) -> Any:
     return library.where(small, near, library.expm1(apart) / apart)
 
 
-def sinc_slope(library: Any, x: Any) -> Any:
+def sinc1(library: Any, x: Any) -> Any:
     """sinc′(x) = (cos(x) − sinc(x))/x, and 0 at 0."""
     small = library.abs(x) < NEAR
     inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)
@@ -40,7 +40,7 @@ def sinc_slope(library: Any, x: Any) -> Any:
     return library.where(small, -inside / 3 * near, (library.cos(apart) - sinc(library, apart)) / apart)
 
 
-def exprel_slope(library: Any, x: Any) -> Any:
+def exprel1(library: Any, x: Any) -> Any:
     """exprel′(x) = (e^x − exprel(x))/x = Σ x^j/(j!(j + 2)), and ½ at 0."""
     small = library.abs(x) < NEAR
     inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from .faults import Fault, TooManyFaults, add_fault
 from .lexemes import Lexeme, lexemes_of
 from .screen import check_names, clip
-from .vocabulary import FUNCTIONS, SYNONYMS
+from .vocabulary import RESERVED, SYNONYMS
 from .words import INDEXED
 from .writer import CanonicalWriter
 
@@ -49,7 +49,7 @@ def as_canonical(line: str, names: Sequence[str] | None, condition: bool = False
 
 def _written(line: str, names: Sequence[str] | None, condition: bool) -> Typed:
     """The line, written once."""
-    given = None if names is None else check_names(names, FUNCTIONS | {"pi"})
+    given = None if names is None else check_names(names, RESERVED | {"pi"})
     lexemes = lexemes_of(line, frozenset(given or ()))
     if lexemes is None:
         return Typed(line, given)
@@ -61,7 +61,7 @@ def _written(line: str, names: Sequence[str] | None, condition: bool) -> Typed:
         elif _outer(lexemes, "="):
             add_fault(faults, "a condition with =", "compare with <, <=, > or >=")
         if given is None and declared is not None:
-            given = check_names(declared, FUNCTIONS | {"pi"})
+            given = check_names(declared, RESERVED | {"pi"})
         elif declared is not None and (strange := [name for name in declared if name not in (given or ())]):
             add_fault(faults, f"the argument {clip(strange[0])}", "use the names in the domain")
         writer = CanonicalWriter(lexemes, given, faults)
@@ -90,7 +90,7 @@ def _right_sides(lexemes: list[Lexeme], faults: list[Fault]) -> tuple[list[Lexem
         if (
             len(equals) > 1
             or INDEXED.fullmatch(words[0] if words else "x1")
-            or words[0] in FUNCTIONS
+            or words[0] in RESERVED
             or words[0] in SYNONYMS
             or shape not in ("w", "w(" + ",".join("w" * len(arguments)) + ")")
         ):

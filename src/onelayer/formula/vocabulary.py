@@ -4,37 +4,19 @@ The limits keep hostile text cheap. They bound the work of the parser, never the
 writes the page on the language from this file.
 """
 
-UNARY = {  # one argument → what it is
-    "sin": "sine, of an angle in radians",
-    "cos": "cosine",
-    "tan": "tangent",
-    "exp": "e^x",
-    "log": "natural logarithm",
-    "sqrt": "square root",
-    "tanh": "hyperbolic tangent",
-    "sinh": "hyperbolic sine",
-    "cosh": "hyperbolic cosine",
-    "atan": "inverse tangent",
-    "asin": "inverse sine",
-    "acos": "inverse cosine",
-    "sigmoid": "1/(1 + e^(-x))",
-    "erf": "error function",
-    "expm1": "e^x - 1, accurate near 0",
-    "log1p": "log(1 + x), accurate near 0",
-    "softplus": "log(1 + e^x)",
-    "sinc": "sin(x)/x, and 1 at 0 (no factor pi)",
-    "exprel": "(e^x - 1)/x, and 1 at 0",
-    "cbrt": "cube root, of negative numbers too",
-    "abs": "absolute value",
-    "sqr": "square",
-}
+from .functions import FUNCTIONS as RECORDS
+
+UNARY = {name: f.words for name, f in RECORDS.items() if not f.hidden}  # one argument → what it is
 BINARY = {  # two arguments
     "atan2": "angle of the point with coordinates x and y, from -pi to pi; it jumps where y = 0 and x < 0",
     "hypot": "sqrt(x^2 + y^2)",
 }
 VARIADIC = {"min": "smallest of two or more", "max": "largest of two or more"}
 WHERE = "a where the condition holds, b elsewhere"
-FUNCTIONS = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])
+FUNCTIONS = frozenset([*RECORDS, *BINARY, *VARIADIC, "where"])
+LETTERS = frozenset(name for name, f in RECORDS.items() if f.letter)  # variables, too, where no bracket follows
+RESERVED = FUNCTIONS - LETTERS
+SPOKEN = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])  # those that people are told of
 CONSTANTS = frozenset(["pi", "e"])
 
 # what people type → what is read and stored
@@ -42,30 +24,21 @@ SYMBOLS = {
     **{"^": "**", "−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/"},
     **{"≤": "<=", "≥": ">="},
 }
-SYNONYMS = {
-    "ln": "log",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "π": "pi",
-    "√": "sqrt",
+SYNONYMS = {synonym: name for name, f in RECORDS.items() for synonym in f.synonyms} | {"arctan2": "atan2", "π": "pi"}
+WRITTEN = {  # what is stored instead: before the bracket of the argument, and what closes it
+    **{"log10": ("(log", ")/log(10))"), "log2": ("(log", ")/log(2))"), "exp2": ("(2**", "))")},
+    **{"sec": ("(1/cos", "))"), "csc": ("(1/sin", "))"), "cot": ("tan(pi/2 - ", "))")},
 }
-LOGARITHMS = {"log10": 10, "log2": 2}  # name → base; log(…)/log(base)
 # functions that are not read, and what to write; "" where nothing short does
 INSTEAD = {
-    **{"sec": "(1/cos(…))", "csc": "(1/sin(…))", "cosec": "(1/sin(…))", "cot": "cos(…)/sin(…)", "ctg": "cos(…)/sin(…)"},
+    **{"cosec": "csc(…)", "ctg": "cot(…)"},
     **{"tg": "tan(…)", "arctg": "atan(…)", "lg": "(log(…)/log(10))", "log_10": "(log(…)/log(10))"},
     **{"log_2": "(log(…)/log(2))", "ld": "(log(…)/log(2))", "log_e": "log(…)"},
-    **{"exp2": "(2**(…))", "square": "sqr(…)", "pow": "…^…"},
+    **{"square": "sqr(…)", "pow": "…^…"},
     **{"relu": "max(0, …)", "logistic": "sigmoid(…)"},
     **dict.fromkeys(["sign", "sgn", "signum"], "where(… < 0, -1, where(… > 0, 1, 0))"),
     **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)"},
-    **{"asinh": "log(… + sqrt(…^2 + 1))", "acosh": "log(… + sqrt(…^2 - 1))", "atanh": "log((1 + …)/(1 - …))/2"},
-    **dict.fromkeys(["arsinh", "arcsinh"], "log(… + sqrt(…^2 + 1))"),
-    **dict.fromkeys(["arcosh", "arccosh"], "log(… + sqrt(…^2 - 1))"),
-    **dict.fromkeys(["artanh", "arctanh"], "log((1 + …)/(1 - …))/2"),
-    **dict.fromkeys(["floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv"], ""),
+    **dict.fromkeys(["floor", "ceil", "round", "mod", "fmod"], ""),
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
 }
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z

@@ -5,11 +5,13 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from .vocabulary import FIRST, FUNCTIONS, LOGARITHMS, SYNONYMS, UNARY
+from .vocabulary import FIRST, LETTERS, SPOKEN, SYNONYMS, UNARY, WRITTEN
 
 INDEXED = re.compile(r"x[1-9][0-9]*")
-_CALLED = FUNCTIONS | set(SYNONYMS) - {"π"} | set(LOGARITHMS)
-_NUMBERED = re.compile(rf"(?P<function>{'|'.join([*UNARY, *SYNONYMS])})(?P<number>[0-9]+)(?P<rest>[^\W\d]+)")
+_CALLED = (SPOKEN - LETTERS) | set(SYNONYMS) - {"π"} | set(WRITTEN)
+_NUMBERED = re.compile(
+    rf"(?P<function>{'|'.join([*(set(UNARY) - LETTERS), *SYNONYMS])})(?P<number>[0-9]+)(?P<rest>[^\W\d]+)"
+)
 _LONGEST = 20  # characters of a word that is taken apart
 
 
@@ -35,9 +37,9 @@ def closest(name: str, known: Collection[str]) -> str | None:
 
 def function_like(name: str) -> str | None:
     """The function that is meant by a word that is none, such as Sin or sine."""
-    if name.lower() in FUNCTIONS or name.lower() in SYNONYMS:
+    if name.lower() in SPOKEN or name.lower() in SYNONYMS:
         return SYNONYMS.get(name.lower(), name.lower())
-    return closest(name, FUNCTIONS)
+    return closest(name, SPOKEN)
 
 
 def taken_apart(word: str, factors: Collection[str], calls: bool) -> str | None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from .faults import Fault, add_fault
 from .lexemes import Lexeme
 from .screen import clip
-from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, INSTEAD, LOGARITHMS, PAGE, SYNONYMS
+from .vocabulary import CONSTANTS, FIRST, INSTEAD, LETTERS, PAGE, RESERVED, SPOKEN, SYNONYMS, WRITTEN
 from .words import INDEXED, function_like, in_order, number_inside, strange_letter, taken_apart
 
 _READINGS = {"/": "divisor", "**": "exponent"}
@@ -130,7 +130,8 @@ class CanonicalWriter:
             return i + 1
         self.join(lexeme)
         word = lexeme.text if lexeme.text in self.known else SYNONYMS.get(lexeme.text, lexeme.text)
-        if word not in self.known and (word in FUNCTIONS or word in LOGARITHMS):
+        letter = calls and word in LETTERS and not (self.names is None and word in self.alone)
+        if word not in self.known and (word in RESERVED or word in WRITTEN or letter):
             return self.function(i, word)
         if calls and not self.is_variable(word):
             return self.strange_function(i)
@@ -158,7 +159,7 @@ class CanonicalWriter:
             closing = self.begin(lexeme, word)
             self.enter(rest[exponent], "(", closing + power)
             return i + exponent + 2
-        simple = rest and (rest[0].kind == "number" or texts[0] in self.alone - FUNCTIONS - set(SYNONYMS))
+        simple = rest and (rest[0].kind == "number" or texts[0] in self.alone - RESERVED - set(SYNONYMS))
         if simple and (len(rest) < 2 or texts[1] in (")", ",", ";", "+", "-", "*", "/", "<", ">", "<=", ">=", "and")):
             self.fault(f"{clip(lexeme.typed)} without brackets", f"write {word}(…)")
             closing = self.begin(lexeme, word)
@@ -173,9 +174,10 @@ class CanonicalWriter:
         return i + 1
 
     def begin(self, lexeme: Lexeme, word: str) -> str:
-        """Write a function before its bracket; what closes the bracket. Other logarithms are quotients of log."""
-        self.put(lexeme, "(log" if word in LOGARITHMS else word)
-        return f")/log({LOGARITHMS[word]}))" if word in LOGARITHMS else ")"
+        """Write a function before its bracket; what closes the bracket."""
+        before, after = WRITTEN.get(word, (word, ")"))
+        self.put(lexeme, before)
+        return after
 
     def is_variable(self, word: str) -> bool:
         if word in self.known or word in CONSTANTS:
@@ -188,7 +190,7 @@ class CanonicalWriter:
         if known is not None:
             return self.known_function(i, known)
         meant = taken_apart(lexeme.text, self.factors, calls=True) or function_like(lexeme.text)
-        change = f"did you mean {meant}?" if meant else f"use {', '.join(sorted(FUNCTIONS))} (see {PAGE})"
+        change = f"did you mean {meant}?" if meant else f"use {', '.join(sorted(SPOKEN))} (see {PAGE})"
         self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=meant is not None)
         self.put(lexeme, meant or lexeme.text)
         self.enter(self.lexemes[i + 1], "(", ")")
@@ -197,7 +199,7 @@ class CanonicalWriter:
     def known_function(self, i: int, instead: str) -> int:
         """A function of mathematics that is not in the language, and what to write: repaired where its argument stands once."""
         lexeme, once = self.lexemes[i], instead.count("…") == 1
-        change = f"write {instead}" if instead else f"use {', '.join(sorted(FUNCTIONS))} (see {PAGE})"
+        change = f"write {instead}" if instead else f"use {', '.join(sorted(SPOKEN))} (see {PAGE})"
         self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=once)
         before, _, after = instead.partition("…") if once else ("(", "", ")")
         self.put(lexeme, "" if once else lexeme.text)
@@ -212,7 +214,7 @@ class CanonicalWriter:
         apart = None
         if word not in self.free:
             apart = taken_apart(word, self.factors, calls=False) or number_inside(word, self.factors)
-        if self.names is None and (word.lower() in CONSTANTS or word.lower() in FUNCTIONS):
+        if self.names is None and (word.lower() in CONSTANTS or word.lower() in RESERVED):
             apart = word.lower()
         if apart:
             self.fault(f"the name {clip(word)}", f"write {apart}", instead=f"with {word} named in the domain")

@@ -17,15 +17,20 @@ import numpy as np
 
 from ..approximation import Approximation
 from ..formula import Formula
+from ..formula.functions import FUNCTIONS
 from ..formula.tape import Algebra
+from ..formula.tree import Call, postorder
 from . import certificate_text
 from .page_files import asset, plotly_source
 from .scene import Scene, output_names
 from .sections import slider_ends, start_point, why_not_on_page
 
 
-def formula_record(formula: Formula) -> dict[str, Any]:
-    """{steps, outputs}: the outputs are places of values."""
+def formula_record(formula: Formula | None) -> dict[str, Any] | None:
+    """{steps, outputs}: the outputs are places of values. None where f is no formula, or has functions that pages lack."""
+    calls = [tree.name for tree in postorder(formula.outputs if formula else ()) if isinstance(tree, Call)]
+    if formula is None or not all(FUNCTIONS[name].array for name in calls if name in FUNCTIONS):
+        return None
     steps = StepList()
     outputs = formula.tape.run(steps)
     return {"steps": steps.found, "outputs": outputs}
@@ -159,7 +164,7 @@ def layer_record(approximation: Approximation) -> dict[str, Any] | None:
         "names": list(approximation.domain.names),
         "ends": slider_ends(approximation),
         "outputs": output_names(approximation),
-        "target": formula_record(target.formula) if target is not None and target.formula is not None else None,
+        "target": formula_record(target.formula if target is not None else None),
         "band": certificate_text.band(approximation),
     }
 

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..derived import coefficients
 from ..expression import Formula
+from ..functions import FUNCTIONS
 from ..tape import Algebra
-from .bounds import BOUNDS, Bounds, power_bounds
+from .bounds import BOUNDS, Bounds, bounds_of, power_bounds
 from .interval_series import (
     SLIP,
     Series,
@@ -124,10 +126,7 @@ class AxisAlgebra(Algebra[Series, Any]):
             return self._kept(self._square(u))
         if name == "atan2":
             return self._angle(u, arguments[1])
-        if name not in BOUNDS:  # no enclosure
-            self.lost = np.ones_like(self.lost)
-            return u
-        start = BOUNDS[name](*range_of(u))
+        start = bounds_of(name, *range_of(u))
         if len(u[0]) == 1:
             return self._kept(stacked([start]))
         return self._kept(self._called(name, u, start))
@@ -181,8 +180,10 @@ class AxisAlgebra(Algebra[Series, Any]):
                 bell = self.call("exp", [self.negation(self._square(u))])
                 slope = product(self._constant(2 / math.sqrt(math.pi), SLIP), bell, self.order)
                 return integrated(u, start, slope_of(slope), self.order)
-            case _:  # a range, and nothing about slopes
-                return stacked([start] + [(np.array(-np.inf), np.array(np.inf))] * self.order)
+            case _:
+                return with_range(
+                    composed(u, coefficients(FUNCTIONS[name], *range_of(u), self.order), self.order), start
+                )
 
     def slope_of(self, name: str, dividend: Series, argument: Series) -> Series:
         """φ′(u), whose Taylor coefficients are (k + 1)φ_{k+1} with φ_k those of φ; and the quotient."""

@@ -8,7 +8,9 @@ Where the plain range of φ (`bounds`) is tighter than the remainder it takes ov
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from .bounds import BOUNDS, Bounds, power_bounds
+from .. import derived
+from ..functions import FUNCTIONS
+from .bounds import Bounds, bounds_of, power_bounds
 from .expansions import EXPANSIONS, SLIP, Expansion, farthest
 from .series import TINY, Taylor
 
@@ -19,8 +21,11 @@ def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
     with np.errstate(all="ignore"):
         low, high = _range(u, known)
         c = u.c[0]
-        expansion = EXPANSIONS[name](c, np.minimum(low, c), np.maximum(high, c))
-        return _composed(u, expansion).best(*_defined(low, high, BOUNDS[name](low, high)))
+        around = np.minimum(low, c), np.maximum(high, c)
+        expansion = (
+            EXPANSIONS[name](c, *around) if name in EXPANSIONS else derived.expansion(FUNCTIONS[name], c, *around)
+        )
+        return _composed(u, expansion).best(*_defined(low, high, bounds_of(name, low, high)))
 
 
 def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:

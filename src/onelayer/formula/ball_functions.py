@@ -1,0 +1,174 @@
+"""Functions of flint's balls, real or complex, that flint has under another name, or not at all; and their derivatives.
+
+A ball z is asked for its own methods, so that nothing is imported but what is real for flint only through complex balls.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+Ball = Any  # arb or acb
+Taylor = Callable[[Ball, int], list[Ball]]  # (z, n) ↦ φ^(k)/k! on z, k = 0 … n
+
+
+def sigmoid(z: Ball) -> Ball:
+    if z.real >= 0:
+        return 1 / (1 + (-z).exp())
+    growth = z.exp()
+    return growth / (1 + growth)
+
+
+def softplus(z: Ball) -> Ball:
+    return z + (-z).exp().log1p() if z.real > 0 else z.exp().log1p()
+
+
+def cbrt(z: Ball) -> Ball:
+    return z if z.is_zero() else z.root(3) if z.real > 0 else -(-z).root(3)
+
+
+def normal(z: Ball) -> Ball:
+    """The distribution function of the standard normal distribution."""
+    return (-z / (z * 0 + 2).sqrt()).erfc() / 2
+
+
+def normal_inverse(z: Ball) -> Ball:
+    return -(2 * z).erfcinv() * (z * 0 + 2).sqrt()
+
+
+def exponential_integral(z: Ball) -> Ball:
+    """Ei, real on both sides of its pole."""
+    complex_left = z.real < 0 and hasattr(z, "csgn")
+    return -(-z).expint(1) if complex_left else z.ei()
+
+
+def fresnel(z: Ball, cosine: bool) -> Ball:
+    """∫cos(πt²/2)dt from 0 to z, or of the sine."""
+    return z.fresnel_c() if cosine else z.fresnel_s()
+
+
+def moment_of_cosine(n: int, z: Ball) -> Ball:
+    """∫t^n cos(tz + nπ/2)dt over [0, 1], the n-th derivative of sinc, by F_k = ₀F₁(k + 3/2; −z²/4), F_k′ = −z F_(k+1)/(2k + 3).
+
+    Away from 0 from one order to the next: z J_n + n J_(n−1) = sin^(n) z.
+    """
+    if n == 0:
+        return z.sinc()
+    if z.abs_lower() > 1:
+        wave = (z.sin, z.cos)[n % 2]() * (-1 if n % 4 in (2, 3) else 1)
+        return (wave - n * moment_of_cosine(n - 1, z)) / z
+    terms = {(0, 0): z * 0 + 1}  # of z^a F_k
+    for _ in range(n):
+        new: dict[tuple[int, int], Ball] = {}
+        for (a, k), c in terms.items():
+            if a:
+                new[a - 1, k] = new.get((a - 1, k), 0) + c * a
+            new[a + 1, k + 1] = new.get((a + 1, k + 1), 0) - c / (2 * k + 3)
+        terms = new
+    F = {k: (-z * z / 4).hypgeom_0f1((z * 0 + 2 * k + 3) / 2) for _, k in terms}
+    return sum((c * z**a * F[k] for (a, k), c in terms.items()), z * 0)
+
+
+def moment_of_exponential(n: int, z: Ball) -> Ball:
+    """∫t^n e^(tz)dt over [0, 1], the n-th derivative of exprel; away from 0 from one order to the next."""
+    if z.abs_lower() > 1:
+        return z.expm1() / z if n == 0 else (z.exp() - n * moment_of_exponential(n - 1, z)) / z
+    return z.hypgeom_1f1(z * 0 + n + 1, z * 0 + n + 2) / (n + 1)
+
+
+def polygamma(n: int, z: Ball) -> Ball:
+    """ψ^(n)."""
+    if n == 0:
+        return z.digamma()
+    return _through_complex(z, lambda w: w.polygamma(w * 0 + n))
+
+
+def zeta(n: int, z: Ball) -> Ball:
+    """ζ^(n)."""
+    from flint import acb_series, ctx
+
+    def on(w: Ball) -> Ball:
+        before, ctx.cap = ctx.cap, n + 1
+        try:
+            return acb_series([w, 1], n + 1).zeta()[n] * math.factorial(n)
+        finally:
+            ctx.cap = before
+
+    return _through_complex(z, on)
+
+
+def elliptic(n: int, z: Ball, second: bool) -> Ball:
+    """K^(n), or E^(n), of the parameter: π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z) with a = ½, or −½."""
+    a, factor = -0.5 if second else 0.5, z * 0 + 1
+    for k in range(n):
+        factor *= (a + k) * (0.5 + k) / (z * 0 + 1 + k)
+
+    def on(w: Ball) -> Ball:
+        if second and n == 0:
+            return w.elliptic_e()
+        return w.pi() / 2 * w.hypgeom_2f1(w * 0 + a + n, w * 0 + 0.5 + n, w * 0 + 1 + n)
+
+    return _through_complex(z, on) * factor
+
+
+def _through_complex(z: Ball, function: Callable[[Ball], Ball]) -> Ball:
+    """A function that flint has for complex balls alone, and that is real on the real line."""
+    from flint import acb, arb
+
+    return function(acb(z)).real if isinstance(z, arb) else function(z)
+
+
+def by_derivatives(derivative: Callable[[int, Ball], Ball], first: int = 0) -> Taylor:
+    """The coefficients of the derivative of order `first`, from all of them."""
+    return lambda z, order: [derivative(first + k, z) / math.factorial(k) for k in range(order + 1)]
+
+
+def bounded(derivative: Callable[[int, Ball], Ball], most: Callable[[int], float], first: int = 0) -> Taylor:
+    """Of a function whose derivative of order k is at most `most(k)` in size: by the mean value form of second order."""
+
+    def on(x: Ball, order: int) -> list[Ball]:
+        c, reach = x.mid(), x - x.mid()
+        at = [derivative(first + k, c) for k in range(order + 1 if x.is_exact() else order + 2)]
+        found = []
+        for k in range(order + 1):
+            value = at[k]
+            if not x.is_exact():
+                bend, size = reach * reach / 2 * most(first + k + 2), type(x)(0, most(first + k))
+                value += reach * at[k + 1] + bend.union(-bend)
+                value = value.intersection(size) if value.overlaps(size) else size
+            found.append(value / math.factorial(k))
+        return found
+
+    return on
+
+
+def bessel_derivative(n: int, k: int, z: Ball) -> Ball:
+    """J_n^(k) = 2^(−k) Σ_i (−1)^i C(k, i) J_(n−k+2i), in size at most `mean_of_sine`."""
+    orders = [n - k + 2 * i for i in range(k + 1)]
+    terms = [(-1) ** (i + (m if m < 0 else 0)) * math.comb(k, i) * z.bessel_j(abs(m)) for i, m in enumerate(orders)]
+    return sum(terms, z * 0) / 2**k
+
+
+def mean_of_sine(k: int) -> float:
+    """The mean of |sin|^k, rounded up."""
+    return math.gamma((k + 1) / 2) / (math.sqrt(math.pi) * math.gamma(k / 2 + 1)) * (1 + 1e-12)
+
+
+def modified_bessel(n: int) -> Taylor:
+    """I_n^(k) = 2^(−k) Σ_i C(k, i) I_(n−k+2i), which increases for u ≥ 0, and I_n(−u) = (−1)^n I_n(u)."""
+
+    def at(x: Ball, order: int) -> list[Ball]:
+        terms = [x.bessel_i(m) for m in range(n + order + 1)]
+        sums = [
+            sum((math.comb(k, i) * terms[abs(n - k + 2 * i)] for i in range(k + 1)), x * 0) for k in range(order + 1)
+        ]
+        return [s / (2**k * math.factorial(k)) for k, s in enumerate(sums)]
+
+    def on(x: Ball, order: int) -> list[Ball]:
+        if x >= 0:
+            return [a.union(b) for a, b in zip(at(x.lower(), order), at(x.upper(), order), strict=True)]
+        if x <= 0:
+            return [a * (-1) ** (n + k) for k, a in enumerate(on(-x, order))]
+        pairs = zip(at(x * 0, order), at(x.abs_upper(), order), strict=True)
+        return [(-b).union(b) if (n + k) % 2 else a.union(b) for k, (a, b) in enumerate(pairs)]
+
+    return on

@@ -1,0 +1,270 @@
+"""The functions of one variable: a record of facts each. Every reading follows from it (`derived`) or is faster than that.
+
+    ball      φ of a flint ball, real or complex: an enclosure         slope     φ′ as a formula of u and y = φ(u)
+    shape     how a range follows from values at points                domain    where φ is defined; None: everywhere
+    steepest  sup |φ′|, or more                                        holder    (C, p): |φ(a) − φ(b)| ≤ C|a − b|^p
+    analytic  of a complex ball: whether φ is analytic around it, and `ball` encloses it there; None: not known anywhere
+    taylor    (ball, n) ↦ φ^(k)/k!, k = 0 … n, enclosed; None: from the slope
+    ends      every derivative is monotone: values at the ends of an interval enclose it
+    array     its name in NumPy and torch, or a function of `special`, within ULPS units; None: through balls
+    singular  arguments at which it has a value and no finite slope, or no value at all
+
+flint is not imported here, so that words cost nothing: balls are asked for their own methods.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from . import ball_functions as balls
+from .ball_functions import Ball, Taylor
+
+
+@dataclass(frozen=True)
+class DefinedOn:
+    """From lo to hi, without one number in between. Enclosures cut arguments to a closed domain: they may only seem outside."""
+
+    lo: float = -math.inf
+    hi: float = math.inf
+    closed: bool = False
+    without: float | None = None
+
+    def has(self, x: Any) -> Any:
+        """Whether a number, or a ball, is proved to be inside."""
+        if self.closed:
+            return (x >= self.lo) & (x <= self.hi)
+        inside = (x > self.lo) & (x < self.hi)
+        return inside if self.without is None else inside & ((x < self.without) | (x > self.without))
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """Increasing (or decreasing), with values from least to most."""
+
+    least: float | None = None
+    most: float | None = None
+    rises: bool = True
+
+
+@dataclass(frozen=True)
+class Even:
+    """A function of |u| that increases with it, from least."""
+
+    least: float
+
+
+@dataclass(frozen=True)
+class Valley:
+    """Falls up to a place between two numbers, where it is at least `least`, and rises from there."""
+
+    left: float
+    right: float
+    least: float
+
+
+@dataclass(frozen=True)
+class Pole:
+    """Falls up to the pole at 0, and rises behind it."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """sin(u + phase·π): maxima 1 at (2k + ½ − phase)π."""
+
+    phase: float
+
+
+@dataclass(frozen=True)
+class BetweenPoles:
+    """Increasing between poles at (k + ½)π."""
+
+
+@dataclass(frozen=True)
+class Turning:
+    """Turns wherever its slope does; least ≤ φ ≤ most."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+
+Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Turning
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    words: str
+    ball: Callable[[Ball], Ball]
+    slope: str
+    shape: Shape
+    domain: DefinedOn | None = None
+    steepest: float = math.inf
+    holder: tuple[float, float] | None = None
+    analytic: Callable[[Ball], Any] | None = None
+    taylor: Taylor | None = None
+    ends: bool = False
+    array: str = ""
+    numpy: str = ""  # its name in NumPy, if another
+    singular: tuple[float, ...] = ()
+    hidden: bool = False  # occurs in slopes only
+    synonyms: tuple[str, ...] = ()
+    drawn: str = ""  # what books call it, if another name
+    letter: bool = False  # its name is a variable's, too, where no bracket follows
+
+    @property
+    def natural(self) -> tuple[float, float] | None:
+        """The closed domain to which arguments are cut."""
+        return (self.domain.lo, self.domain.hi) if self.domain and self.domain.closed else None
+
+    @property
+    def partial(self) -> bool:
+        """Whether it has no value somewhere."""
+        return self.domain is not None or isinstance(self.shape, BetweenPoles)
+
+
+NOWHERE = "log(-1)"  # the slope of the last of a family: not known
+EVERYWHERE: Callable[[Ball], bool] = lambda z: True  # noqa: E731
+LAST_ORDER, LAST_DERIVATIVE = 12, 5
+LEAST_OF_GAMMA = 1.4616321449683622, 1.4616321449683625  # where it is least lies between
+ABOVE_MINUS_1_OVER_E = -0.3678794411714423
+POSITIVE, ARC = DefinedOn(0.0), DefinedOn(-1.0, 1.0, closed=True)
+
+
+def _inverse(n: int) -> float:
+    """1/n, or a little more."""
+    return 1 / n * (1 + 2.0**-50)
+
+
+def _family(
+    stem: str, words: str, derivative: Callable[[int, Ball], Ball], shapes: Callable[[int], Shape], **facts: Any
+) -> list[Function]:
+    """A function and its derivatives, each the slope of the one before. Facts hold for all of them, or are functions of n."""
+    found = []
+    for n in range(LAST_DERIVATIVE + 1):
+        own = {name: fact(n) if name in ("array", "steepest", "taylor") else fact for name, fact in facts.items()}
+        name, next_one = (f"{stem}{k}" if k else stem for k in (n, n + 1))
+        slope, said = f"{next_one}(u)" if n < LAST_DERIVATIVE else NOWHERE, f"derivative of order {n} of {stem}"
+        own.setdefault("taylor", balls.by_derivatives(derivative, n))
+        own |= {"hidden": n > 0} | ({"synonyms": (), "drawn": ""} if n else {})
+        found.append(Function(name, said if n else words, partial(derivative, n), slope, shapes(n), **own))
+    return found
+
+
+def _bessel(n: int) -> list[Function]:
+    """J_n and I_n."""
+    slopes = [f"(j{n - 1}(u) - j{n + 1}(u))/2", f"(i{n - 1}(u) + i{n + 1}(u))/2"] if n else ["-j1(u)", "i1(u)"]
+    first, second = slopes if n < LAST_ORDER else [NOWHERE] * 2
+    even = Even(1.0 if n == 0 else 0.0) if n % 2 == 0 else Monotone()
+    return [
+        Function(f"j{n}", f"Bessel function of the first kind, of order {n}", lambda z: z.bessel_j(n), first,
+                 Turning(-0.403, 1.0) if n == 0 else Turning(-0.582, 0.582), steepest=0.6, analytic=EVERYWHERE,
+                 taylor=balls.bounded(partial(balls.bessel_derivative, n), balls.mean_of_sine), hidden=n > 1, drawn=f"J_{n}",
+                 letter=True),
+        Function(f"i{n}", f"modified Bessel function of the first kind, of order {n}", lambda z: z.bessel_i(n), second, even,
+                 analytic=EVERYWHERE, taylor=balls.modified_bessel(n), hidden=n > 1, drawn=f"I_{n}", letter=True),
+    ]  # fmt: skip
+
+
+_RECORDS = [
+    Function("sin", "sine, of an angle in radians", lambda z: z.sin(), "cos(u)", Wave(0.0), steepest=1.0, array="sin"),
+    Function("cos", "cosine", lambda z: z.cos(), "-sin(u)", Wave(0.5), steepest=1.0, array="cos"),
+    Function("tan", "tangent", lambda z: z.tan(), "1 + y**2", BetweenPoles(), array="tan"),
+    Function("exp", "e^x", lambda z: z.exp(), "y", Monotone(0.0), array="exp"),
+    Function("log", "natural logarithm", lambda z: z.log(), "1/u", Monotone(), POSITIVE, array="log", singular=(0.0,),
+             synonyms=("ln",)),
+    Function("sqrt", "square root", lambda z: z.sqrt(), "0.5/y", Monotone(0.0), DefinedOn(0.0, closed=True),
+             holder=(1.0, 0.5), array="sqrt", singular=(0.0,), synonyms=("√",)),
+    Function("tanh", "hyperbolic tangent", lambda z: z.tanh(), "1 - y**2", Monotone(-1.0, 1.0), steepest=1.0, array="tanh"),
+    Function("sinh", "hyperbolic sine", lambda z: z.sinh(), "cosh(u)", Monotone(), array="sinh"),
+    Function("cosh", "hyperbolic cosine", lambda z: z.cosh(), "sinh(u)", Even(1.0), array="cosh"),
+    Function("atan", "inverse tangent", lambda z: z.atan(), "1/(1 + u**2)", Monotone(), steepest=1.0, array="atan",
+             numpy="arctan", synonyms=("arctan",), drawn="arctan"),
+    Function("asin", "inverse sine", lambda z: z.asin(), "1/sqrt(1 - u**2)", Monotone(), ARC, holder=(2.2215, 0.5),
+             array="asin", numpy="arcsin", singular=(-1.0, 1.0), synonyms=("arcsin",), drawn="arcsin"),
+    Function("acos", "inverse cosine", lambda z: z.acos(), "-(1/sqrt(1 - u**2))", Monotone(0.0, rises=False), ARC,
+             holder=(2.2215, 0.5), array="acos", numpy="arccos", singular=(-1.0, 1.0), synonyms=("arccos",), drawn="arccos"),
+    Function("sigmoid", "1/(1 + e^(-x))", balls.sigmoid, "0.25 - (y - 0.5)**2", Monotone(0.0, 1.0), steepest=0.25,
+             array="special", synonyms=("expit",), drawn="σ"),
+    Function("erf", "error function", lambda z: z.erf(), "2/sqrt(pi)*exp(-u**2)", Monotone(-1.0, 1.0), steepest=1.13,
+             array="special"),
+    Function("expm1", "e^x - 1, accurate near 0", lambda z: z.expm1(), "exp(u)", Monotone(-1.0), array="expm1"),
+    Function("log1p", "log(1 + x), accurate near 0", lambda z: z.log1p(), "1/(1 + u)", Monotone(), DefinedOn(-1.0),
+             array="log1p", singular=(-1.0,)),
+    Function("softplus", "log(1 + e^x)", balls.softplus, "sigmoid(u)", Monotone(0.0), steepest=1.0, array="special"),
+    *_family("sinc", "sin(x)/x, and 1 at 0 (no factor pi)", balls.moment_of_cosine,
+             lambda n: Turning(*((-0.21724, 1.0), (-0.43619, 0.43619))[n] if n < 2 else (-_inverse(n + 1), _inverse(n + 1))),
+             steepest=lambda n: _inverse(n + 2) if n else 0.44,
+             taylor=lambda n: balls.bounded(balls.moment_of_cosine, lambda k: _inverse(k + 1), n),
+             array=lambda n: "special" if n < 2 else "", analytic=EVERYWHERE),
+    *_family("exprel", "(e^x - 1)/x, and 1 at 0", balls.moment_of_exponential, lambda n: Monotone(0.0), ends=True,
+             array=lambda n: "special" if n < 2 else "", analytic=EVERYWHERE),
+    Function("cbrt", "cube root, of negative numbers too", balls.cbrt, "1/(3*y**2)", Monotone(), holder=(1.6, 1 / 3),
+             array="special", singular=(0.0,)),
+    Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
+             numpy="absolute", singular=(0.0,)),
+    Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="special"),
+    # each of these is its record and nothing else
+    Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,
+             array="asinh", numpy="arcsinh", analytic=lambda z: z.imag.abs_upper() < 1, synonyms=("arcsinh", "arsinh"),
+             drawn="arsinh"),
+    Function("acosh", "inverse hyperbolic cosine, x >= 1", lambda z: z.acosh(), "1/(sqrt(u - 1)*sqrt(u + 1))",
+             Monotone(0.0), DefinedOn(1.0, closed=True), holder=(1.4143, 0.5), array="acosh", numpy="arccosh",
+             analytic=lambda z: z.real > 1, singular=(1.0,), synonyms=("arccosh", "arcosh"), drawn="arcosh"),
+    Function("atanh", "inverse hyperbolic tangent, -1 < x < 1", lambda z: z.atanh(), "1/((1 - u)*(1 + u))", Monotone(),
+             DefinedOn(-1.0, 1.0), array="atanh", numpy="arctanh", analytic=EVERYWHERE, singular=(-1.0, 1.0),
+             synonyms=("arctanh", "artanh"), drawn="artanh"),
+    Function("erfc", "1 - erf(x), accurate where that is small", lambda z: z.erfc(), "-(2/sqrt(pi)*exp(-u**2))",
+             Monotone(0.0, 2.0, rises=False), steepest=1.13, analytic=EVERYWHERE),
+    Function("erfinv", "inverse of erf, -1 < x < 1", lambda z: z.erfinv(), "sqrt(pi)/2*exp(y**2)", Monotone(),
+             DefinedOn(-1.0, 1.0), singular=(-1.0, 1.0)),
+    Function("normcdf", "distribution function of the standard normal distribution", balls.normal,
+             "exp(-u**2/2)/sqrt(2*pi)", Monotone(0.0, 1.0), steepest=0.4, analytic=EVERYWHERE, synonyms=("ndtr",), drawn="Φ"),
+    Function("norminv", "inverse of normcdf, 0 < x < 1", balls.normal_inverse, "sqrt(2*pi)*exp(y**2/2)", Monotone(),
+             DefinedOn(0.0, 1.0), singular=(0.0, 1.0), synonyms=("ndtri", "probit")),
+    Function("gamma", "gamma function, x > 0", lambda z: z.gamma(), "y*digamma(u)", Valley(*LEAST_OF_GAMMA, 0.88560319441088),
+             POSITIVE, analytic=EVERYWHERE, singular=(0.0,), drawn="Γ", letter=True),
+    Function("lgamma", "logarithm of the gamma function, x > 0", lambda z: z.lgamma(), "digamma(u)",
+             Valley(*LEAST_OF_GAMMA, -0.12148629053585), POSITIVE, analytic=EVERYWHERE, singular=(0.0,),
+             synonyms=("gammaln", "loggamma"), drawn="log Γ"),
+    *_family("digamma", "slope of lgamma, x > 0", balls.polygamma,
+             lambda n: Monotone(0.0 if n % 2 else None, 0.0 if n and n % 2 == 0 else None, n % 2 == 0),
+             domain=POSITIVE, ends=True, analytic=EVERYWHERE, singular=(0.0,), synonyms=("psi",)),
+    *(record for n in range(LAST_ORDER + 1) for record in _bessel(n)),
+    Function("y0", "Bessel function of the second kind, of order 0, x > 0", lambda z: z.bessel_y(0), "-y1(u)",
+             Turning(most=0.5214), POSITIVE, analytic=EVERYWHERE, singular=(0.0,), drawn="Y_0", letter=True),
+    Function("y1", "Bessel function of the second kind, of order 1, x > 0", lambda z: z.bessel_y(1), "y0(u) - y/u",
+             Turning(most=0.4168), POSITIVE, analytic=EVERYWHERE, singular=(0.0,), drawn="Y_1", letter=True),
+    Function("k0", "modified Bessel function of the second kind, of order 0, x > 0", lambda z: z.bessel_k(0), "-k1(u)",
+             Monotone(0.0, rises=False), POSITIVE, ends=True, analytic=EVERYWHERE, singular=(0.0,), drawn="K_0", letter=True),
+    Function("k1", "modified Bessel function of the second kind, of order 1, x > 0", lambda z: z.bessel_k(1), "-k0(u) - y/u",
+             Monotone(0.0, rises=False), POSITIVE, ends=True, analytic=EVERYWHERE, singular=(0.0,), drawn="K_1", letter=True),
+    Function("ai", "Airy function Ai", lambda z: z.airy_ai(), "ai1(u)", Turning(-0.4191, 0.5357), analytic=EVERYWHERE,
+             drawn="Ai", letter=True),
+    Function("ai1", "slope of Ai", lambda z: z.airy_ai(derivative=1), "u*ai(u)", Turning(), analytic=EVERYWHERE, hidden=True),
+    Function("bi", "Airy function Bi", lambda z: z.airy_bi(), "bi1(u)", Turning(-0.455), analytic=EVERYWHERE, drawn="Bi",
+             letter=True),
+    Function("bi1", "slope of Bi", lambda z: z.airy_bi(derivative=1), "u*bi(u)", Turning(), analytic=EVERYWHERE, hidden=True),
+    Function("si", "sine integral", lambda z: z.si(), "sinc(u)", Turning(-1.852, 1.852), steepest=1.0, analytic=EVERYWHERE,
+             drawn="Si", letter=True),
+    Function("ci", "cosine integral, x > 0", lambda z: z.ci(), "cos(u)/u", Turning(most=0.4721), POSITIVE, analytic=EVERYWHERE,
+             singular=(0.0,), drawn="Ci", letter=True),
+    Function("ei", "exponential integral; its pole is at 0", balls.exponential_integral, "exp(u)/u", Pole(),
+             DefinedOn(without=0.0), analytic=EVERYWHERE, singular=(0.0,), synonyms=("expi",), drawn="Ei", letter=True),
+    *(Function(f"fresnel{name[0]}", f"Fresnel integral: of {name}(pi t^2/2) from 0 to x",
+               partial(balls.fresnel, cosine=name == "cos"), f"{name}(pi/2*u**2)", Turning(-most, most), steepest=1.0,
+               analytic=EVERYWHERE, drawn=name[0].upper()) for name, most in (("sin", 0.714), ("cos", 0.78))),
+    Function("lambertw", "principal branch of Lambert's W, x >= -1/e", lambda z: z.lambertw(), "exp(-y)/(1 + y)",
+             Monotone(-1.0), DefinedOn(ABOVE_MINUS_1_OVER_E, closed=True), holder=(2.34, 0.5), analytic=EVERYWHERE,
+             singular=(ABOVE_MINUS_1_OVER_E,), drawn="W"),
+    *_family("ellipk", "complete elliptic integral K of the parameter m < 1", partial(balls.elliptic, second=False),
+             lambda n: Monotone(0.0), domain=DefinedOn(hi=1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="K"),
+    *_family("ellipe", "complete elliptic integral E of the parameter m < 1", partial(balls.elliptic, second=True),
+             lambda n: Monotone(None, 0.0, rises=False) if n else Monotone(1.0, rises=False), domain=DefinedOn(hi=1.0), ends=True,
+             analytic=EVERYWHERE, singular=(1.0,), drawn="E"),
+    *_family("zeta", "Riemann's zeta function, x > 1", balls.zeta,
+             lambda n: Monotone(None if n % 2 else float(n == 0), 0.0 if n % 2 else None, n % 2 == 1),
+             domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True),
+]  # fmt: skip
+FUNCTIONS = {record.name: record for record in _RECORDS}
