@@ -190,11 +190,7 @@ _MAPS: dict[str, Map] = {
     "abs": _absolute,
     "sqr": lambda z: z * z,
 }
-
-
-def map_of(name: str) -> Map:
-    """A function on complex balls; from its record where nothing sharper is written above."""
-    return _MAPS[name] if name in _MAPS else partial(continued, FUNCTIONS[name])
+_MAPS = {name: partial(continued, f) for name, f in FUNCTIONS.items()} | _MAPS  # what is written above is sharper
 
 
 class ComplexAlgebra(Algebra[acb, Truth]):
@@ -244,7 +240,7 @@ class ComplexAlgebra(Algebra[acb, Truth]):
     def call(self, name: str, arguments: Sequence[acb]) -> acb:
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
-        return _finite(_angle(*arguments) if name == "atan2" else map_of(name)(arguments[0]))
+        return _finite(_angle(*arguments) if name == "atan2" else _MAPS[name](arguments[0]))
 
     def slope_of(self, name: str, dividend: acb, argument: acb) -> acb:
         if not (dividend.is_finite() and argument.is_finite()):

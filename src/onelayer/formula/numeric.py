@@ -25,6 +25,8 @@ from .tape import Algebra, Tape
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
 _RELATIONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+_NUMPY_NAMES = {name: f.numpy for name, f in FUNCTIONS.items() if f.numpy}
+_BY_BALLS = frozenset(name for name, f in FUNCTIONS.items() if not f.array)
 
 
 class ArrayAlgebra(Algebra[Any, Any]):
@@ -81,11 +83,8 @@ class ArrayAlgebra(Algebra[Any, Any]):
             return getattr(special, name)(self.library, x)
         if name in ("softplus", "cbrt", "atan2"):
             return getattr(special, name)(self.library, *arguments, self.complex)
-        f = FUNCTIONS[name]
-        if not f.array:
-            return self.through_balls(f, x)
-        own = f.numpy if self.numpy and f.numpy else f.array
-        return getattr(self.library, name if own == "special" else own)(x)
+        own = _NUMPY_NAMES.get(name, name) if self.numpy else name
+        return self.through_balls(FUNCTIONS[name], x) if name in _BY_BALLS else getattr(self.library, own)(x)
 
     def through_balls(self, f: Function, x: Any) -> Any:
         """A function that no library has to the last place: number by number. torch has its slope as well."""
