@@ -237,7 +237,8 @@ class Approximation:
 
     def _require_untouched(self) -> None:
         """What every call asks: the weights are looked at again where torch says that they were changed."""
-        state = tuple((t.data_ptr(), t._version, t.dtype) for t in self.model.state_dict(keep_vars=True).values())
+        tensors = self.model.state_dict(keep_vars=True).values()
+        state = (self.model.config, *((t.data_ptr(), t._version, t.dtype) for t in tensors))
         if state not in self._seen:
             self._seen.clear()
             self._seen[state] = self.unchanged

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from flint import acb, arb, ctx
 from enclosing import follows, inside
 from formula_cases import complex_value, outside, value_at
 from onelayer.formula import UNDEFINED, enclose, enclose_complex, evaluate, gradient, interval, parse
+from onelayer.formula.derived import values
 from onelayer.formula.float_bounds import evaluate_bounded
+from onelayer.formula.functions import FUNCTIONS as RECORDS
 from onelayer.formula.taylor.formula import TaylorAlgebra
 from onelayer.formula.taylor.series import Space
 from onelayer.formula.vocabulary import BINARY, UNARY
@@ -171,3 +174,10 @@ def test_the_judge_can_fail(monkeypatch):
     )
     with pytest.raises(AssertionError):
         test_intervals_and_slopes_enclose("sinc")
+
+
+def test_a_value_that_no_precision_settles_is_none():
+    """A ball that stays wide is no value within a unit in the last place."""
+    wide = replace(RECORDS["erfc"], ball=lambda z: z + arb(0, 1e-3))
+    assert np.isnan(values(wide, np.array([0.5]))).all()
+    assert values(RECORDS["erfc"], np.array([0.5]))[0] == math.erfc(0.5)

@@ -115,6 +115,9 @@ def test_a_model_that_was_changed_behind_the_back_of_torch(tmp_path, change):
         approx.model.b_R.data += 100.0
     else:
         approx.model.b_R.detach().numpy()[:] += 100.0
+    if change == "config":
+        with pytest.raises(InputError, match="changed after it was certified"):
+            approx(0.3)
     assert not approx.covers(0.3)
     assert "none: a model that was changed after it was certified" in str(approx)
     for state in (lambda: approx.save(tmp_path / "f"), lambda: ol.export(approx, tmp_path / "f.c", to="c")):

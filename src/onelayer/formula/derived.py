@@ -27,9 +27,11 @@ from .real_balls import IntervalAlgebra
 from .tape import Algebra, Tape
 
 BITS = 80  # of balls that are rounded to floats
+LEAST = 5e-324  # what a float may lose of a smaller number
 MORE_BITS = (64, 96, 160, 320, 1200, 4800)  # until 55 are right
 NATIVE = ("exp", "log", "sin", "cos", "tan", "sqrt", "atan", "asin", "acos", "erf")  # flint has their series
 UNKNOWN = arb("nan")
+VANISHING = arb(2) ** -1080
 
 
 class SeriesAlgebra(Algebra[Any, bool | None]):
@@ -213,7 +215,9 @@ def values(f: Function, x: np.ndarray) -> np.ndarray:
                 ball = f.ball(arb(value))
                 if ball.rel_accuracy_bits() >= 55 or ball.is_zero():
                     return (float(ball),)
-        return (float(ball) if ball.is_finite() else math.nan,)
+        return (
+            float(ball) if ball.is_finite() and ball.rad() < VANISHING else math.nan,
+        )  # a zero, or not known well enough
 
     return _each(at, 1, x)[0]
 
@@ -273,7 +277,7 @@ def spread(f: Function, x: np.ndarray, e: np.ndarray) -> np.ndarray:
         if not (math.isfinite(x) and math.isfinite(e)):
             return (math.inf,)
         slope = taylor(f, arb(x) + arb(0, e), 1)[1]
-        moved = float(slope.abs_upper()) * e * UP_FEW if slope.is_finite() else math.inf
+        moved = float((slope * e).abs_upper()) * UP_FEW + LEAST if slope.is_finite() else math.inf
         if f.holder and f.domain and (f.domain.has(x + e) or f.domain.has(x - e)):
             moved = min(moved, f.holder[0] * e ** f.holder[1] * UP_FEW)
         return (moved if not math.isnan(moved) else math.inf,)
@@ -294,6 +298,6 @@ def rectangles(f: Function, low: np.ndarray, high: np.ndarray, im: np.ndarray) -
         value = continued(f, acb(_ball(low, high), arb(0, im) if im else arb(0)) if math.isfinite(im) else acb(UNKNOWN))
         if not value.is_finite():
             return math.nan, math.nan, math.nan
-        return (*_ends(value.real), float(value.imag.abs_upper()) * UP_FEW)
+        return (*_ends(value.real), float(value.imag.abs_upper()) * UP_FEW + LEAST * (im > 0))
 
     return _each(on, 3, low, high, im)
