@@ -9,12 +9,12 @@ from flint import acb, arb, ctx
 from hypothesis import given
 
 from formula_cases import dice, draw_box, draw_formula, draw_point, outside, settings, value_at
-from onelayer.formula import enclose, enclose_complex, evaluate, interval, parse, to_text
+from onelayer.formula import enclose, evaluate, interval, parse, to_text
 from onelayer.formula import gradient as slope_bounds
 from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.float_bounds import evaluate_bounded
 from onelayer.formula.functions import FUNCTIONS as RECORDS
-from onelayer.formula.gradients import gaps, gradient, slopes
+from onelayer.formula.gradients import gradient, slopes
 from onelayer.formula.taylor.formula import TaylorAlgebra
 from onelayer.formula.taylor.series import Space
 from onelayer.formula.tree import postorder, variables
@@ -192,17 +192,12 @@ def test_complex_readings_are_finite_where_f_is_analytic(text):
     found = gradient(formula)
     for _ in range(20):
         point = [rng.uniform(0.2, 1.6), rng.uniform(0.2, 1.6)]
-        balls = [acb(arb(x, 1e-3), arb(0, 1e-3)) for x in point]
-        if not enclose_complex(formula, balls)[0].is_finite():
-            continue
-        values = enclose_complex(found, balls)
         boxes = [(np.array([x - 1e-3]), np.array([x + 1e-3]), np.array([1e-3])) for x in point]
-        rectangles = enclose_rectangles(found, boxes)
+        if not np.isfinite(enclose_rectangles(formula, boxes)[0][0][0]):
+            continue
         finite += 1
-        for value, (low, high, _), slope in zip(values, rectangles, enclose(found, point), strict=True):
-            assert value.is_finite(), point
-            assert value.real.overlaps(arb(slope.lo)), point
-            assert not np.isfinite(low[0]) or arb(low[0]) <= slope.lo <= slope.hi <= arb(high[0]), point
+        for (low, high, _), slope in zip(enclose_rectangles(found, boxes), enclose(found, point), strict=True):
+            assert arb(low[0]) <= slope.lo <= slope.hi <= arb(high[0]) < np.inf, point
     assert finite >= 15
 
 
@@ -295,9 +290,7 @@ def test_names_order_and_limits_are_kept():
     formula = parse("f(b, a) = sin(a)/a + b*e")
     found = gradient(formula)
     assert (found.names, found.declared, found.limits) == (("b", "a"), True, formula.limits)
-    assert found.text == "e; (cos(a) - sinc(a))/a"
-    assert [to_text(u, formula.names) for u in gaps(formula)] == ["a"]
-    assert gaps(parse("sinc(1)*x + exp(x)")) == ()
+    assert found.text == "e; sinc1(a)"
 
 
 def test_every_function_has_a_slope():

@@ -10,7 +10,7 @@ from flint import acb, arb, ctx
 import onelayer as ol
 from onelayer.formula import enclose, enclose_complex, evaluate, interval, parse
 from onelayer.formula.complex_rectangles import enclose_rectangles
-from onelayer.formula.derivatives import gradient
+from onelayer.formula import gradient
 from onelayer.formula.float_bounds import DefinedAlgebra, evaluate_bounded
 from onelayer.formula.taylor.axes import axis_coefficients
 

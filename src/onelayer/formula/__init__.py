@@ -3,7 +3,6 @@
     parse, parse_condition, to_text     text ↔ tree; nothing is ever executed
     evaluate, satisfies                 numbers at a batch of points, NumPy or torch
     enclose, holds                      ranges over real boxes, with proof
-    enclose_complex                     ranges over complex boxes, with proof of analyticity
     gradient                            partial derivatives over real boxes, with proof
 
 Importing this package loads neither torch nor flint; the enclosures load flint on first use.
@@ -19,14 +18,13 @@ from .parser import parse_condition as parse_condition
 from .printing import to_text as to_text
 
 if TYPE_CHECKING:
-    from .complex_balls import enclose_complex as enclose_complex
-    from .derivatives import gradient as gradient
     from .intervals import UNDEFINED as UNDEFINED
     from .intervals import Interval as Interval
     from .intervals import interval as interval
     from .numeric import evaluate as evaluate
     from .numeric import satisfies as satisfies
     from .real_balls import enclose as enclose
+    from .real_balls import gradient as gradient
     from .real_balls import holds as holds
 
 # public name → the module that defines it
@@ -34,9 +32,8 @@ _HOME = {
     "Interval": "intervals",
     "UNDEFINED": "intervals",
     "enclose": "real_balls",
-    "enclose_complex": "complex_balls",
     "evaluate": "numeric",
-    "gradient": "derivatives",
+    "gradient": "real_balls",
     "holds": "real_balls",
     "interval": "intervals",
     "satisfies": "numeric",

@@ -84,7 +84,7 @@ def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
             terms = [term for term, home in placed if home == position]
             outputs.append(Sum((Number(Fraction(0)), *(_renumbered(term, place) for term in terms))))
         names = tuple(formula.names[j] for j in group)
-        found.append(Formula(formula.text, names, tuple(outputs), derived=formula.derived))
+        found.append(Formula(formula.text, names, tuple(outputs)))
     return found
 
 

@@ -1,10 +1,10 @@
 """Complex enclosures of a formula on many boxes at once: rectangles symmetric about the real line.
 
 A value is (low, high, im): Re z ∈ [low, high], |Im z| ≤ im. Formulas are real on the real line, so with symmetric arguments
-every value is symmetric. Where a result is finite, two things are proved, as in `complex_balls`: the formula is analytic
-around the box, and its values lie in the rectangle. One non-finite value on the way makes the result infinite: sqrt, log and
-powers need Re z > 0, quotients Re z ≠ 0, atan2(y, x) Re x > 0 or Re y ≠ 0; abs, min, max and `where` must be decided by real
-parts that are apart.
+every value is symmetric. Where a result is finite, two things are proved: the formula is analytic around the box (some analytic
+function equals it at the real points), and its values there lie in the rectangle. One non-finite value on the way makes the
+result infinite: sqrt, log and powers need Re z > 0, quotients Re z ≠ 0, atan2(y, x) Re x > 0 or Re y ≠ 0; abs, min, max and
+`where` must be decided by real parts that are apart.
 
 `rectangle_functions` says how ends are rounded outward.
 """
@@ -25,14 +25,11 @@ from .rectangle_functions import (
     Rectangle,
     exponential,
     logarithm,
-    narrowed,
     negated,
     outward,
     product,
     reciprocal,
     sizes,
-    slope_of_exprel,
-    slope_of_sinc,
     square,
     total,
 )
@@ -102,10 +99,6 @@ class RectangleAlgebra(Algebra[Rectangle, Any]):
             return self._kept(MAPS[name](arguments[0]))
         low, high, im = rectangles(FUNCTIONS[name], *arguments[0])
         return self._kept((low, high, im))
-
-    def slope_of(self, name: str, dividend: Rectangle, argument: Rectangle) -> Rectangle:
-        around = slope_of_sinc(argument) if name == "sinc" else slope_of_exprel(argument)
-        return self._kept(narrowed(around, product(dividend, reciprocal(argument))))
 
     def _angle(self, y: Rectangle, x: Rectangle) -> Rectangle:
         """atan2(y, x) = atan(y/x) where Re x > 0, ±π/2 − atan(x/y) where Re y is apart from 0."""

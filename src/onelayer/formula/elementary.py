@@ -146,6 +146,16 @@ def _cardinal_sine(x: Interval) -> Interval:
     return hull(parts)
 
 
+def _cardinal_slope(x: Interval) -> Interval:
+    """sinc′(u) = −u/3·₀F₁(5/2; −u²/4), |sinc″| ≤ 1/3, and sinc′(u) = −u·∫t² sinc(tu)dt over [0, 1] near 0."""
+    c = x.ball().mid()
+    centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
+    reach = (x.hi - c).max(c - x.lo) / 3
+    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
+    near = negation(product(x, product(rounded(ONE / 3, ONE / 3), mean)))
+    return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
+
+
 def _turns(x: Interval, shift: Fraction) -> tuple[int, int] | None:
     """First and last integer k that may satisfy (k + shift)·π ∈ x; None if x is too large to tell."""
     if not (x.lo > -_WIDE and x.hi < _WIDE):
@@ -193,7 +203,12 @@ _SHAPES: dict[type, Callable[[Function, Any], Range]] = {
     Wave: _wave,
     BetweenPoles: _tangent,
 }
-_OWN: dict[str, Range] = {"sinc": _cardinal_sine, "abs": absolute, "sqr": lambda x: integer_power(x, 2)}
+_OWN: dict[str, Range] = {  # sharper than by shape
+    "sinc": _cardinal_sine,
+    "sinc1": _cardinal_slope,
+    "abs": absolute,
+    "sqr": lambda x: integer_power(x, 2),
+}
 
 
 def _where_defined(f: Function) -> Range:
@@ -210,23 +225,6 @@ def _where_defined(f: Function) -> Range:
 
 
 RANGES: dict[str, Range] = {name: _where_defined(f) for name, f in FUNCTIONS.items()}
-exponential, logarithm, square_root, sine, cosine = (RANGES[name] for name in ("exp", "log", "sqrt", "sin", "cos"))
-
-
-def cardinal_slope(x: Interval) -> Interval:
-    """sinc′(u) = −u/3·₀F₁(5/2; −u²/4), |sinc″| ≤ 1/3, and sinc′(u) = −u·∫t² sinc(tu)dt over [0, 1] near 0."""
-    if x is UNDEFINED:
-        return x
-    c = x.ball().mid()
-    centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
-    reach = (x.hi - c).max(c - x.lo) / 3
-    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
-    near = negation(product(x, product(rounded(ONE / 3, ONE / 3), mean)))
-    return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
-
-
-SLOPE_RANGES: dict[str, Range] = {"sinc": cardinal_slope, "exprel": RANGES["exprel1"]}
-exprel_slope = RANGES["exprel1"]
 
 
 def rational_power(x: Interval, exponent: Fraction) -> Interval:

@@ -20,7 +20,6 @@ class Formula:
     outputs: tuple[Node, ...]
     declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
     limits: tuple[Node, ...] = field(default=(), compare=False)  # where these are 0 a limit is taken: x for sin(x)/x
-    derived: bool = field(default=False, compare=False)  # a gradient: slopes of sinc and exprel are read as such
 
     @property
     def dimension(self) -> int:
@@ -38,7 +37,7 @@ class Formula:
 
     @cached_property
     def tape(self) -> Tape:
-        return Tape(self.outputs, self.derived)
+        return Tape(self.outputs)
 
     @cached_property
     def slopes(self) -> "Formula | None":
@@ -46,6 +45,13 @@ class Formula:
         from .gradients import gradient
 
         return gradient(self)
+
+    @cached_property
+    def jet(self) -> Tape:
+        """The outputs, and after them all partial derivatives, output by output."""
+        from .gradients import slopes
+
+        return Tape((*self.outputs, *(slope for row in slopes(self) for slope in row)))
 
 
 @dataclass(frozen=True)

@@ -115,14 +115,6 @@ class BoundedAlgebra(Algebra[Pair, Any]):
             return _rounded(y, _of_root(x, e))
         return _called(y, SPREADS[name](x, y, e) if name in SPREADS else spread(FUNCTIONS[name], x, np.asarray(e)))
 
-    def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
-        """From the sum near 0, else a difference whose parts round. |sinc″| ≤ 1/3, and 0 < exprel″ < exprel′ grows like e^e."""
-        (x, e), y = argument, self.plain.slope_of(name, dividend[0], argument[0])
-        parts = (1 + 1 / np.abs(x)) if name == "sinc" else np.exp(x) + special.exprel(np, x)
-        own = np.where(np.abs(x) < special.NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION)
-        grown = e / 3 if name == "sinc" else (np.abs(y) + own + SMALLEST) * e * np.exp(e)
-        return y, (own + grown) * UP + SMALLEST
-
     def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
         truth, sure = condition
         value = np.where(truth, yes[0], no[0])
@@ -209,6 +201,20 @@ def _of_cube_root(x: Any, y: Any, e: Any) -> Any:  # |∛a − ∛b| ≤ 4^(1/3)
     return np.where(np.abs(x) > e, _relative_spread(y, np.abs(x) - e, e, 1 / 3), 1.6 * np.cbrt(e))
 
 
+def _of_difference(x: Any, y: Any, parts: Any) -> Any:
+    """What rounding does to sinc′ or exprel′: a sum near 0, elsewhere a difference of such parts divided by x."""
+    return np.where(np.abs(x) < special.NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION) * UP
+
+
+def _of_sinc1(x: Any, y: Any, e: Any) -> Any:  # |sinc″| ≤ 1/3
+    return (_of_difference(x, y, 1 + 1 / np.abs(x)) + e / 3) * UP
+
+
+def _of_exprel1(x: Any, y: Any, e: Any) -> Any:  # 0 < exprel″ < exprel′, which grows like e^e
+    own = _of_difference(x, y, np.exp(x) + special.exprel(np, x))
+    return (own + (np.abs(y) + own + SMALLEST) * e * np.exp(e)) * UP
+
+
 SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can move when x is off by e
     **{name: partial(_of_steepest, f.steepest) for name, f in FUNCTIONS.items() if math.isfinite(f.steepest)},
     "exp": lambda x, y, e: _grown(y, e),
@@ -224,6 +230,8 @@ SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can m
     "asin": _of_arc,
     "acos": _of_arc,
     "cbrt": _of_cube_root,
+    "sinc1": _of_sinc1,
+    "exprel1": _of_exprel1,
 }
 
 
@@ -259,9 +267,6 @@ def evaluate_defined(formula: Formula, x: Float[np.ndarray, "point coordinate"])
 
 class DefinedAlgebra(BoundedAlgebra):
     """Values and errors; the error is infinite also where rounding hides whether a root or an arc has a value."""
-
-    def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
-        return self.quotient(dividend, argument)
 
     def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
         value, error = super().rational_power(exponent, base)

@@ -11,10 +11,7 @@
   jumps    A slope across an undecided `where`, or across the cut of atan2, is divided by where(…, 1, -1): no enclosure.
   limits   Quotients 0/0 that f reads as limits (`removable`) are differentiated as the functions with these limits.
 
-sinc′ = (cos(u) − sinc(u))/u and exprel′ = (e^u − exprel(u))/u are written as quotients, 0/0 at u = 0; we know of no expression
-in the language that is equal and regular there. `gaps` lists these u. A formula that `gradient` made is `derived`: most readings
-know its quotients of this kind as the functions sinc′ and exprel′ (`tape`). Strict enclosures and Taylor models do not, and
-the slopes of these slopes are 0/0 again.
+Functions that occur in slopes only, as sinc′, are hidden members of the language (`functions`).
 
 Not guaranteed: a value wherever f has a slope. 0·∞ in the chain rule has none, as in sqrt(x**4) at 0.
 
@@ -35,7 +32,7 @@ from .expression import Formula
 from .functions import FUNCTIONS
 from .parser import parse
 from .printing import to_text
-from .tree import Node, Predicate, Tree, children, postorder, substituted, variables
+from .tree import Node, Predicate, Tree, children, postorder, substituted
 from .vocabulary import LETTERS, MAX_CHARACTERS
 
 BLUR = trees.Sum((trees.Constant("pi"), trees.Negation(trees.Constant("pi"))))
@@ -65,7 +62,6 @@ def tells(test: Predicate) -> bool:
 
 
 MINUS = trees.Negation(ONE)
-QUOTIENTS = {"sinc": "(cos(u) - y)/u", "exprel": "(exp(u) - y)/u"}  # written so where they are slopes
 
 
 def gradient(formula: Formula) -> Formula | None:
@@ -85,13 +81,7 @@ def gradient(formula: Formula) -> Formula | None:
         if not found.limits:
             break
     limits = formula.limits + tuple(factor for factor in found.limits if factor not in formula.limits)
-    return replace(found, names=formula.names, declared=formula.declared, limits=limits, derived=True)
-
-
-def gaps(formula: Formula) -> tuple[Node, ...]:
-    """The u where the formula has sinc(u) or exprel(u): at their zeros the gradient as it is written is 0/0."""
-    calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, trees.Call) and variables(tree)]
-    return tuple(dict.fromkeys(call.arguments[0] for call in calls if call.name in ("sinc", "exprel")))
+    return replace(found, names=formula.names, declared=formula.declared, limits=limits)
 
 
 def slopes(formula: Formula, lean: bool = True) -> list[list[Node]]:
@@ -188,10 +178,7 @@ class _Differentiation:
     def slope(self, call: trees.Call) -> Node:
         """The derivative of a function of one argument."""
         if id(call) not in self.slopes:
-            template, parts = (
-                parse(QUOTIENTS.get(call.name, FUNCTIONS[call.name].slope), ("u", "y")).outputs[0],
-                (call.arguments[0], call),
-            )
+            template, parts = parse(FUNCTIONS[call.name].slope, ("u", "y")).outputs[0], (call.arguments[0], call)
             found = substituted(
                 template, lambda tree: parts[tree.index - 1] if isinstance(tree, trees.Variable) else None
             )

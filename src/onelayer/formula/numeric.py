@@ -4,7 +4,7 @@ Rows of x are points; column j − 1 is Variable(j). The result has x's kind, dt
 value the result is nan or ±inf, without warnings. On torch the result is differentiable by autograd; through the branch
 of `where` that was not taken an infinite slope still turns gradients into nan, as everywhere in torch.
 
-Complex batches (NumPy and torch) follow `complex_balls`: abs, min, max and comparisons look at real parts, powers and
+Complex batches (NumPy and torch) follow `complex_rectangles`: abs, min, max and comparisons look at real parts, powers and
 inverse functions take principal branches. Not guaranteed: any accuracy; floating point rounds as it does.
 """
 
@@ -93,9 +93,6 @@ class ArrayAlgebra(Algebra[Any, Any]):
         from .derived import on_torch, values
 
         return values(f, x).astype(x.dtype) if self.numpy else on_torch(f, x)
-
-    def slope_of(self, name: str, dividend: Any, argument: Any) -> Any:
-        return getattr(special, f"{name}1")(self.library, argument)
 
     def special(self, name: str, x: Any) -> Any:
         """σ and erf where the library has none of its own."""

@@ -1,7 +1,8 @@
-"""Kinks that a box does not cross: |x| on [0, 1] is x, although 0 belongs to the box.
+"""Kinks and jumps that a box does not cross: |x| on [0, 1] is x, although 0 belongs to the box.
 
 If u ≥ 0 on all of a box with an inside, |u| = u there as functions, so that both have the same slopes: at its faces the one-sided
-ones. The same holds for the argument of max or min that is the largest or smallest on all of the box. A tie at every point, as
+ones. The same holds for the argument of max or min that is the largest or smallest on all of the box, and for the branch of a
+`where` whose condition holds, or fails, on all of it. A tie at every point, as
 in max(x, x), is settled too: the arguments are then equal. Inside smaller boxes nothing of the kind is decided (`ties`).
 """
 
@@ -9,16 +10,16 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .expression import Formula
+from .expression import Condition, Formula
 from .intervals import Interval, interval
-from .real_balls import enclose
-from .tree import Call, Negation, Node, Sum, postorder, substituted, variables
+from .real_balls import enclose, holds
+from .tree import Call, Negation, Node, Sum, Where, postorder, substituted, variables
 
 MOST_KINKS = 60  # a formula with more is left as it is: every one of them is enclosed
 
 
 def one_sided(formula: Formula, lower: Sequence[float], upper: Sequence[float]) -> Formula:
-    """The formula with abs, min and max replaced where one side is proved to be the value on all of the box."""
+    """The formula with abs, min, max and `where` replaced where one side is proved to be the value on all of the box."""
     box = [interval(a, b) for a, b in zip(lower, upper, strict=True)]
     while 0 < len(_kinks(formula)) <= MOST_KINKS and all(map(operator.lt, lower, upper)):
         sides = {id(kink): side for kink in _kinks(formula) if (side := _side(kink, formula.names, box)) is not None}
@@ -29,14 +30,17 @@ def one_sided(formula: Formula, lower: Sequence[float], upper: Sequence[float]) 
     return formula
 
 
-def _kinks(formula: Formula) -> list[Call]:
-    """The calls of abs, min and max in a formula."""
-    calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call) and variables(tree)]
-    return [call for call in calls if call.name in ("abs", "min", "max")]
+def _kinks(formula: Formula) -> list[Call | Where]:
+    """Every abs, min, max and `where` in a formula."""
+    found = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call | Where) and variables(tree)]
+    return [tree for tree in found if isinstance(tree, Where) or tree.name in ("abs", "min", "max")]
 
 
-def _side(kink: Call, names: tuple[str, ...], box: list[Interval]) -> Node | None:
+def _side(kink: Call | Where, names: tuple[str, ...], box: list[Interval]) -> Node | None:
     """The side that is the value on all of the box; None if that is not proved."""
+    if isinstance(kink, Where):
+        truth = holds(Condition("", names, kink.condition), box)
+        return None if truth is None else kink.yes if truth else kink.no
     if kink.name == "abs":
         u = kink.arguments[0]
         return next((side for side in (u, Negation(u)) if _never_negative([side], names, box)), None)

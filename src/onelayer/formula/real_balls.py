@@ -23,9 +23,9 @@ from flint import arb, ctx
 from ..common.errors import InputError
 from ..common.numbers import counted
 from . import intervals
-from .elementary import RANGES, SLOPE_RANGES, angle, general_power, meet, natural, rational_power
+from .elementary import RANGES, angle, general_power, natural, rational_power
 from .expression import Condition, Formula
-from .intervals import UNDEFINED, Interval, hull, interval, rounded, total
+from .intervals import UNDEFINED, ZERO, Interval, hull, interval, rounded, total
 from .tape import Algebra
 
 PRECISION = 128  # bits
@@ -120,11 +120,6 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
             return angle(*arguments)
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
 
-    def slope_of(self, name: str, dividend: Interval, argument: Interval) -> Interval:
-        if self.strict or dividend is UNDEFINED or argument is UNDEFINED:
-            return intervals.quotient(dividend, argument)
-        return meet([intervals.quotient(dividend, argument), SLOPE_RANGES[name](argument)])
-
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
         if isinstance(condition, Undefined):
             return UNDEFINED
@@ -161,6 +156,25 @@ def enclose(formula: Formula, box: Sequence[Side], prec: int = PRECISION, *, str
     with ctx.workprec(prec):
         values: list[Interval] = formula.tape.run(IntervalAlgebra(real_box(formula.dimension, box), strict))
         return values
+
+
+def gradient(
+    formula: Formula, box: Sequence[Side], prec: int = PRECISION
+) -> tuple[list[Interval], list[list[Interval]]]:
+    """Values of the outputs over the box, and partials[output][variable], one for every side of the box.
+
+    They contain every slope and every difference quotient in the box (`gradients`), so that L_j = max |G_j| satisfies
+    |f(a) − f(b)| ≤ Σ_j L_j |a_j − b_j| for a, b in the box. UNDEFINED where no finite bound was proved: an unbounded slope, a
+    jump, or an output without a value.
+    """
+    m, D = len(formula.outputs), formula.dimension
+    with ctx.workprec(prec):
+        found: list[Interval] = formula.jet.run(IntervalAlgebra(real_box(D, box)))
+    values, beyond = found[:m], [Interval(ZERO, ZERO)] * (len(box) - D)
+    rows = [[*found[m + o * D : m + (o + 1) * D], *beyond] for o in range(m)]
+    return values, [
+        [UNDEFINED] * len(row) if value is UNDEFINED else row for value, row in zip(values, rows, strict=True)
+    ]
 
 
 def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> bool | None:

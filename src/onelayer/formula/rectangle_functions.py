@@ -252,22 +252,24 @@ def _exprel(z: Rectangle) -> Rectangle:
     return narrowed(around, product(_expm1(z), reciprocal(z)))
 
 
-def slope_of_sinc(z: Rectangle) -> Rectangle:
-    """−∫t sin(tz)dt over [0, 1]: Re = sinc′x − ∫t sin(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫t sinh(t|y|)dt; unknown far from 0.
+def _sinc1(z: Rectangle) -> Rectangle:
+    """−∫t sin(tz)dt over [0, 1]: Re = sinc′x − ∫t sin(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫t sinh(t|y|)dt; and (cos z − sinc z)/z.
 
     The first integral is at most y²cosh(y)/8, the second |y|cosh(y)/3, since cosh(ty) − 1 ≤ t²y²cosh(y)/2.
     """
     low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1))
     C = np.cosh(z[2])
     off = z[2] * z[2] * C / 8
-    return outward(low - off, high + off, z[2] * C / 3, 1 + off)
+    around = outward(low - off, high + off, z[2] * C / 3, 1 + off)
+    return narrowed(around, product(total(MAPS["cos"](z), negated(_sinc(z))), reciprocal(z)))
 
 
-def slope_of_exprel(z: Rectangle) -> Rectangle:
-    """∫t e^(tz)dt over [0, 1]: Re = ∫t e^(tx)cos(ty)dt, |Im| ≤ |y|∫t² e^(tx)dt, and cos(ty) ≥ 1 − y²/2; unknown far from 0."""
+def _exprel1(z: Rectangle) -> Rectangle:
+    """∫t e^(tz)dt over [0, 1]: Re = ∫t e^(tx)cos(ty)dt, |Im| ≤ |y|∫t² e^(tx)dt, cos(ty) ≥ 1 − y²/2; and (e^z − exprel z)/z."""
     low, high = (end[1] for end in MOMENTS["exprel"](z[0], z[1], 1))
     c = np.maximum(1 - z[2] * z[2] / 2, -1.0)
-    return outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(z[2], 1.0), high)
+    around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(z[2], 1.0), high)
+    return narrowed(around, product(total(exponential(z), negated(_exprel(z))), reciprocal(z)))
 
 
 def _cbrt(z: Rectangle) -> Rectangle:
@@ -301,6 +303,8 @@ MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "softplus": _softplus,
     "sinc": _sinc,
     "exprel": _exprel,
+    "sinc1": _sinc1,
+    "exprel1": _exprel1,
     "cbrt": _cbrt,
     "sqr": square,
 }

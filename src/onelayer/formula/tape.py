@@ -3,9 +3,6 @@
 An interpretation of formulas is an `Algebra`: what a number, a variable, a sum, … is. `Tape.run` visits each distinct
 subtree once, children first, without recursion. Both branches of `where` are always computed; the algebra chooses.
 
-The slopes of sinc and exprel are 0/0 at 0 as the language writes them, (cos(u) − sinc(u))/u and (exp(u) − exprel(u))/u, and
-have a limit. In a gradient such a quotient is one step, `slope_of`: an algebra that knows the limit has a value around 0.
-
 Steps without variables depend on the algebra alone: an algebra that names a `key` has them computed once per key.
 """
 
@@ -59,10 +56,6 @@ class Algebra(ABC, Generic[V, T]):
     @abstractmethod
     def call(self, name: str, arguments: Sequence[V]) -> V: ...
 
-    def slope_of(self, name: str, dividend: V, argument: V) -> V:
-        """sinc′ or exprel′ of the argument, and the dividend by which it is (cos(u) − sinc(u))/u or (e^u − exprel(u))/u."""
-        return self.quotient(dividend, argument)
-
     @abstractmethod
     def where(self, condition: T, yes: V, no: V) -> V: ...
 
@@ -103,31 +96,18 @@ class _Step:
 
     __slots__ = ("data", "listed", "method", "place", "places")
 
-    def __init__(self, place: int, tree: Tree, places: tuple[int, ...], derived: bool) -> None:
+    def __init__(self, place: int, tree: Tree, places: tuple[int, ...]) -> None:
         self.place, self.places = place, places
         _, data, self.listed = SUBTREES[type(tree)]
         self.method, self.data = METHODS[type(tree)], tuple(getattr(tree, name) for name in data)
-        if derived and (name := _slope_in(tree)):
-            self.method, self.data = "slope_of", (name,)
         if isinstance(tree, trees.Power) and isinstance(tree.exponent, trees.Number):
             self.method, self.data, self.places = "rational_power", (tree.exponent.value,), places[:1]
-
-
-def _slope_in(tree: Tree) -> str | None:
-    """sinc or exprel, if the tree is its slope as `gradients` writes it."""
-    match tree:
-        case trees.Quotient(trees.Sum((trees.Call(first, (u,)), trees.Negation(trees.Call(name, (v,))))), w) if (
-            u is v and v is w
-        ):
-            return name if (first, name) in (("cos", "sinc"), ("exp", "exprel")) else None
-    return None
 
 
 class Tape:
     """The steps that compute `roots`, each distinct subtree once."""
 
-    def __init__(self, roots: Sequence[Tree], derived: bool = False) -> None:
-        self._derived = derived
+    def __init__(self, roots: Sequence[Tree]) -> None:
         order = postorder(roots)
         place = {id(tree): position for position, tree in enumerate(order)}
         self._size = len(order)
@@ -140,10 +120,10 @@ class Tape:
         for position, tree in enumerate(order):
             places = tuple(place[id(child)] for child in children(tree))
             varies[position] = isinstance(tree, trees.Variable) or any(varies[child] for child in places)
-            (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places, derived))
+            (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places))
 
-    def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...], bool]]:
-        return Tape, (self._trees, self._derived)
+    def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...]]]:
+        return Tape, (self._trees,)
 
     def run(self, algebra: Algebra[Any, Any]) -> list[Any]:
         """Values of the roots in the algebra."""

@@ -4,7 +4,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..common.outward import UP_FEW
 from ..formula import Condition, Formula, Interval, enclose, gradient, holds, interval
 from ..formula.additive import terms_of
 from ..formula.float_bounds import NATURAL, evaluate_defined
+from ..formula.one_sided import one_sided
 from ..formula.tree import Call, Number, Power, postorder
 
 BUDGET = 3000  # enclosures spent on one constant
@@ -38,14 +39,19 @@ class FormulaOnBox:
         return len(self.lower)
 
     @cached_property
+    def _one_sided(self) -> Formula:
+        """The same function on the box, for its slopes: without the kinks that the box does not cross."""
+        return one_sided(self.formula, self.lower, self.upper)
+
+    @cached_property
     def _used(self) -> tuple[int, ...]:
         return tuple(i - 1 for i in self.formula.variables)
 
     def lipschitz(self) -> tuple[float, ...] | None:
         """L_j ≥ max |∂_j f| over the box and all outputs, in the units of x; None if some slope is not bounded."""
         for output, used in enumerate(self.formula.output_variables):
-            alone = Formula(self.formula.text, self.formula.names, (self.formula.outputs[output],))
-            if not used and not gradient(alone, self.sides_of(((0.0, 1.0),) * self.dimension))[0][0].is_finite():
+            alone = replace(self.formula, outputs=(self.formula.outputs[output],))
+            if not used and not enclose(alone, self.sides_of(((0.0, 1.0),) * self.dimension))[0].is_finite():
                 raise InputError(
                     "a finite value of every output", f"none of output {output + 1}", "correct that output"
                 )
@@ -63,7 +69,7 @@ class FormulaOnBox:
 
     def _largest_slope(self, j: int, output: int) -> float | None:
         """An upper bound on |∂_j f_output|: the largest enclosure left after splitting where it matters."""
-        alone = Formula(self.formula.text, self.formula.names, (self.formula.outputs[output],))
+        alone = replace(self._one_sided, outputs=(self._one_sided.outputs[output],))
         which = self._linked(j, output)
 
         def slope(box: Box) -> float:
@@ -101,7 +107,7 @@ class FormulaOnBox:
         def oscillation(box: Box) -> float:
             around = tuple((a, min(b + r, 1.0)) for a, b in box)
             sides = self.sides_of(around)
-            _, partials = gradient(self.formula, sides)
+            _, partials = gradient(self._one_sided, sides)
             slopes = [
                 sum(p.magnitude() * (s.upper() - s.lower()) for p, s in zip(row, sides, strict=True))
                 if all(p.is_finite() for p in row)

@@ -10,7 +10,7 @@ function, as in `bounds`.
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ import numpy as np
 from ..derived import coefficients
 from ..expression import Formula
 from ..functions import FUNCTIONS
-from ..tape import Algebra
+from ..parser import parse
+from ..tape import Algebra, Tape
+from ..tree import Call, postorder
 from .bounds import BOUNDS, Bounds, bounds_of, power_bounds
 from .interval_series import (
     SLIP,
@@ -132,7 +134,9 @@ class AxisAlgebra(Algebra[Series, Any]):
         return self._kept(self._called(name, u, start))
 
     def _called(self, name: str, u: Series, start: Bounds) -> Series:
-        one = self._constant(1.0, 0.0)
+        slope = _slope_of_arrays(name)
+        if slope is not None:
+            return integrated(u, start, slope_of(slope.run(_OfOneSeries(self, u))[0]), self.order)
         match name:
             case "exp":
                 return integrated(u, start, lambda y, j: y[j], self.order)
@@ -148,52 +152,23 @@ class AxisAlgebra(Algebra[Series, Any]):
                 return integrated(u, start, square_slope(1.0, 0.0, -1.0), self.order)
             case "sigmoid":
                 return integrated(u, start, square_slope(0.0, 1.0, -1.0), self.order)
-            case "expm1":
-                low, high = self.call("exp", [u])
-                return stacked([start, *zip(low[1:], high[1:], strict=True)])
-            case "softplus":
-                return integrated(u, start, slope_of(self.call("sigmoid", [u])), self.order)
-            case "sinc" | "exprel":
+            case "sinc" | "exprel" | "sinc1" | "exprel1":  # by the integral, and as a quotient
                 whole = composed(u, MOMENTS[name](*range_of(u), self.order), self.order)
-                grown = self._called(
-                    *(("sin", u, start) if name == "sinc" else ("expm1", u, BOUNDS["expm1"](*range_of(u))))
-                )
-                return with_range(narrowed(whole, quotient(grown, u, self.order)), start)
+                above = self.call({"sinc": "sin", "exprel": "expm1", "sinc1": "cos", "exprel1": "exp"}[name], [u])
+                if name.endswith("1"):
+                    above = sum_of_two(above, self.negation(self.call(name[:-1], [u])))
+                return with_range(narrowed(whole, quotient(above, u, self.order)), start)
             case "cbrt":
                 return power_of(u, 1 / 3, start, self.order)
-            case "log1p":
-                return integrated(u, start, slope_of(quotient(one, sum_of_two(one, u), self.order)), self.order)
-            case "log":
-                return integrated(u, start, slope_of(quotient(one, u, self.order)), self.order)
             case "sqrt":
                 return power_of(u, 0.5, start, self.order)
-            case "atan":
-                slope = quotient(one, sum_of_two(one, self._square(u)), self.order)
-                return integrated(u, start, slope_of(slope), self.order)
             case "asin" | "acos":
-                left, lost = sum_of_two(one, self.negation(self._square(u))), self.lost
-                slope = self.rational_power(Fraction(-1, 2), left)
-                self.lost = lost  # where there is no slope there is still a range
-                slope = slope if name == "asin" else self.negation(slope)
-                return integrated(u, start, slope_of(slope), self.order)
-            case "erf":
-                bell = self.call("exp", [self.negation(self._square(u))])
-                slope = product(self._constant(2 / math.sqrt(math.pi), SLIP), bell, self.order)
-                return integrated(u, start, slope_of(slope), self.order)
+                left = sum_of_two(self._constant(1.0, 0.0), self.negation(self._square(u)))
+                steep = _OfOneSeries(self, u).rational_power(Fraction(-1, 2), left)
+                return integrated(u, start, slope_of(steep if name == "asin" else self.negation(steep)), self.order)
             case _:
-                return with_range(
-                    composed(u, coefficients(FUNCTIONS[name], *range_of(u), self.order), self.order), start
-                )
-
-    def slope_of(self, name: str, dividend: Series, argument: Series) -> Series:
-        """φ′(u), whose Taylor coefficients are (k + 1)φ_{k+1} with φ_k those of φ; and the quotient."""
-        if len(argument[0]) == 1:
-            return self.quotient(dividend, argument)
-        low, high = (end[1:] for end in MOMENTS[name](*range_of(argument), self.order + 1))
-        k = np.arange(1.0, self.order + 2).reshape(-1, *[1] * (low.ndim - 1))
-        slopes = outward(low * k, high * k, np.maximum(np.abs(low), np.abs(high)) * k)
-        whole = composed(argument, slopes, self.order)
-        return self._kept(narrowed(whole, quotient(dividend, argument, self.order)))
+                known = coefficients(FUNCTIONS[name], *range_of(u), self.order)
+                return with_range(composed(u, known, self.order), start)
 
     def _angle(self, y: Series, x: Series) -> Series:
         """atan2(y, x) by the quotient that is defined; where y ≥ 0 and x < 0 from above the cut."""
@@ -236,6 +211,27 @@ class AxisAlgebra(Algebra[Series, Any]):
 
     def complement(self, part: Any) -> Any:
         return part[1], part[0]
+
+
+class _OfOneSeries(AxisAlgebra):
+    """The same, of formulas in one series. What is `lost` in them stays there: without a slope there is still a range."""
+
+    def __init__(self, whole: AxisAlgebra, u: Series) -> None:
+        super().__init__(whole.lower, whole.upper, whole.half, whole.order)
+        self.u = u
+
+    def variable(self, index: int) -> Series:
+        return self.u
+
+
+@cache
+def _slope_of_arrays(name: str) -> Tape | None:
+    """The slope of a function as a tape in u, if arrays have all that is in it; None where a slope has y."""
+    f = FUNCTIONS[name]
+    slope = parse(f.slope, ("u", "y"))
+    calls = [tree.name for tree in postorder(slope.outputs) if isinstance(tree, Call)]
+    quick = 2 not in slope.variables and not f.taylor and all(FUNCTIONS[call].array for call in calls)
+    return slope.tape if quick and name not in ("sin", "cos", "sinh", "cosh", "asin", "acos") else None
 
 
 def axis_coefficients(

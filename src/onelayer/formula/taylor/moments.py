@@ -74,5 +74,23 @@ def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     return a - SLIP * np.abs(a) - TINY, b + SLIP * np.abs(b) + TINY
 
 
-MOMENTS: dict[str, Callable[[np.ndarray, np.ndarray, int], Bounds]] = {"exprel": _exprel, "sinc": _sinc}
-"""φ^(k)/k! on [low, high] for k = 0 … order, [k, …]; nan where nothing is known."""
+def _slope(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
+    """Those of a derivative: (k + 1)φ_{k+1}."""
+
+    def on(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+        a, b = (end[1:] for end in MOMENTS[name](low, high, order + 1))
+        k = np.arange(1.0, order + 2).reshape(-1, *[1] * low.ndim)
+        return a * k - SLIP * np.abs(a) * k - TINY, b * k + SLIP * np.abs(b) * k + TINY
+
+    return on
+
+
+MOMENTS: dict[
+    str, Callable[[np.ndarray, np.ndarray, int], Bounds]
+] = {  # φ^(k)/k! on [low, high] for k = 0 … order, [k, …]
+    "exprel": _exprel,
+    "sinc": _sinc,
+    "exprel1": _slope("exprel"),
+    "sinc1": _slope("sinc"),
+}
+"""NaN where nothing is known."""

@@ -39,6 +39,7 @@ class Freezer:
 
     formula: Formula
     _formulas: dict[tuple[int, ...], Formula] = field(default_factory=dict)
+    _inside: dict[int, Formula] = field(default_factory=dict)  # the arguments of a node
 
     @cached_property
     def _nodes(self) -> list[Node]:
@@ -101,7 +102,9 @@ class Freezer:
         """The coordinate along which the arguments of the costliest node change most; the widest one if that is unknown."""
         width = box[1] - box[0]
         node = frozen[int(costs.argmax())]
-        partials = gradient(replace(self.formula, outputs=arguments_of(node)), sides)[1]
+        if id(node) not in self._inside:
+            self._inside[id(node)] = replace(self.formula, outputs=arguments_of(node))
+        partials = gradient(self._inside[id(node)], sides)[1]
         change = np.array([[g.magnitude() if g.is_finite() else math.inf for g in row] for row in partials]).max(axis=0)
         change = np.where(width > 0, change, 0.0) * np.where(width > 0, width, 0.0)
         return int((change if np.isfinite(change).all() and change.any() else width).argmax())

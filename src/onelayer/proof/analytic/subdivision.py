@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from flint import acb, arb
 
 from ...common.outward import UP, UP_FEW
-from ...formula import enclose_complex
+from ...formula.complex_rectangles import enclose_rectangles
 from ...target.singular import singular_nodes
 from .frozen import Freezer, Frozen
 from .strip import Ellipses, size_on_ellipses
@@ -250,18 +249,18 @@ def _layer_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, closely: 
 
 
 def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, constants: np.ndarray) -> np.ndarray:
-    """[box, coordinate, out]: |f| on the rectangle around each ellipse, by complex balls; ∞ where not proved analytic."""
-    D, m = summand.dimension, len(summand.formula.outputs)
-    found = np.full((len(boxes), D, m), np.inf)
-    real, across = (rho + 1 / rho) / 2 * UP, (rho - 1 / rho) / 2 * UP
-    for b, box in enumerate(boxes):
-        summand.budget.require_time()
-        middle, half = (box[0] + box[1]) / 2, (box[1] - box[0]) / 2 * UP + 1e-15 * np.abs(box).max()
-        balls = [acb(arb(c, h)) for c, h in zip(middle.tolist(), half.tolist(), strict=True)]
-        fixed = [acb(c) for c in constants[b].tolist()]
-        for i in range(D):
-            own = acb(arb(float(middle[i]), float(half[i] * real[b, i])), arb(0, float(half[i] * across[b, i])))
-            for o, value in enumerate(enclose_complex(summand.formula, [*balls[:i], own, *balls[i + 1 :], *fixed])):
-                size = float(value.abs_upper()) if value.is_finite() else math.inf
-                found[b, i, o] = size * UP if math.isfinite(size) else math.inf
+    """[box, coordinate, out]: |f| on the rectangle around each ellipse; ∞ where not proved analytic."""
+    summand.budget.require_time()
+    middle = (boxes[:, 0] + boxes[:, 1]) / 2
+    half = (boxes[:, 1] - boxes[:, 0]) / 2 * UP + 1e-15 * np.abs(boxes).max(axis=(1, 2))[:, None]
+    longer, across = half * (rho + 1 / rho) / 2 * UP**2, half * (rho - 1 / rho) / 2 * UP**2
+    still = np.zeros(len(boxes))
+    sides = [(c - h, c + h, still) for c, h in zip(middle.T, half.T, strict=True)]
+    fixed = [(c, c, still) for c in constants.T]
+    found = np.full((len(boxes), summand.dimension, len(summand.formula.outputs)), np.inf)
+    for i, (c, a, b) in enumerate(zip(middle.T, longer.T, across.T, strict=True)):
+        own = (c - a, c + a, b)
+        values = enclose_rectangles(summand.formula, [*sides[:i], own, *sides[i + 1 :], *fixed])
+        for o, (low, high, im) in enumerate(values):
+            found[:, i, o] = np.hypot(np.maximum(np.abs(low), np.abs(high)), im) * UP
     return found
