@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from flint import arb
 
-from .functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Pole, Turning, Valley, Wave
+from .functions import FUNCTIONS, NATURAL, BetweenPoles, Even, Function, Monotone, Pole, Turning, Valley, Wave
 from .intervals import (
     ONE,
     UNDEFINED,
@@ -36,12 +36,12 @@ _WIDE = arb(2) ** 64
 _TURN = arb(4.49)  # sinc decreases up to 4.4934…, where it is −0.21723…
 _SINC_LEAST = arb(-0.21724)
 _STEEPEST = arb(0.43619)
-NATURAL = {name: tuple(arb(end) for end in f.natural) for name, f in FUNCTIONS.items() if f.natural}
+_NATURAL = {name: tuple(map(arb, ends)) for name, ends in NATURAL.items()}
 
 
 def natural(name: str, x: Interval) -> Interval:
     """The part of x in the closed domain of a function; x itself where there is none, or no such function."""
-    lo, hi = NATURAL.get(name, (None, None))
+    lo, hi = _NATURAL.get(name, (None, None))
     outside = x is UNDEFINED or (lo is not None and x.hi < lo) or (hi is not None and x.lo > hi)
     return x if outside else cut(x, lo, hi)
 

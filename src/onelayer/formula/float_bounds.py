@@ -22,7 +22,7 @@ from ..common.outward import UP, U
 from . import special
 from .derived import spread
 from .expression import Condition, Formula
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, NATURAL
 from .numeric import ArrayAlgebra, evaluate
 from .real_balls import holds
 from .tape import Algebra
@@ -32,7 +32,6 @@ FUNCTION = ULPS * 2 * U
 SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of one operation
 
 Pair = tuple[Any, Any]  # values and errors
-NATURAL = {name: f.natural for name, f in FUNCTIONS.items() if f.natural}  # where a function is defined
 
 
 class BoundedAlgebra(Algebra[Pair, Any]):

@@ -268,3 +268,4 @@ _RECORDS = [
              domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True),
 ]  # fmt: skip
 FUNCTIONS = {record.name: record for record in _RECORDS}
+NATURAL = {f.name: f.natural for f in _RECORDS if f.natural}

@@ -25,8 +25,21 @@ from .tape import Algebra, Tape
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
 _RELATIONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
-_NUMPY_NAMES = {name: f.numpy for name, f in FUNCTIONS.items() if f.numpy}
-_BY_BALLS = frozenset(name for name, f in FUNCTIONS.items() if not f.array)
+
+
+def called(f: Function, library: Any, x: Any, is_complex: bool = False) -> Any:
+    """φ of an array; number by number where no library has it to the last place. torch has its slope as well."""
+    if f.array == "special":
+        return getattr(special, f.name)(library, x, is_complex)
+    if f.name == "abs" and is_complex:
+        return library.where(x.real >= 0, x, -x)
+    if f.array:
+        return getattr(library, f.numpy or f.array if library is np else f.array)(x)
+    if is_complex:
+        raise InputError("real arguments", f"{f.name} of a complex batch", "use functions of the libraries")
+    from .derived import on_torch, values
+
+    return values(f, x).astype(x.dtype) if library is np else on_torch(f, x)
 
 
 class ArrayAlgebra(Algebra[Any, Any]):
@@ -73,39 +86,9 @@ class ArrayAlgebra(Algebra[Any, Any]):
         x = arguments[0]
         if name in ("min", "max"):
             return reduce(lambda a, b: self.extreme(a, b, largest=name == "max"), arguments)
-        if name == "sqr":
-            return x * x
-        if name == "abs" and self.complex:
-            return self.library.where(x.real >= 0, x, -x)
-        if name in ("sigmoid", "erf") and (self.numpy or self.complex):
-            return self.special(name, x)
-        if name in ("sinc", "sinc1", "exprel", "exprel1"):
-            return getattr(special, name)(self.library, x)
-        if name in ("softplus", "cbrt", "atan2"):
-            return getattr(special, name)(self.library, *arguments, self.complex)
-        own = _NUMPY_NAMES.get(name, name) if self.numpy else name
-        return self.through_balls(FUNCTIONS[name], x) if name in _BY_BALLS else getattr(self.library, own)(x)
-
-    def through_balls(self, f: Function, x: Any) -> Any:
-        """A function that no library has to the last place: number by number. torch has its slope as well."""
-        if self.complex:
-            raise InputError("real arguments", f"{f.name} of a complex batch", "use functions of the libraries")
-        from .derived import on_torch, values
-
-        return values(f, x).astype(x.dtype) if self.numpy else on_torch(f, x)
-
-    def special(self, name: str, x: Any) -> Any:
-        """σ and erf where the library has none of its own."""
-        from scipy.special import erf, expit
-
-        if name == "sigmoid" and not self.complex:
-            return expit(x).astype(self.x.dtype)
-        if name == "sigmoid":
-            shrink = self.library.exp(self.library.where(x.real < 0, x, -x))
-            return self.library.where(x.real < 0, shrink, self.library.ones_like(shrink)) / (1 + shrink)
-        if self.numpy:
-            return erf(x).astype(self.x.dtype)
-        raise InputError("erf of a complex torch batch", "torch has no complex erf", "pass a complex NumPy batch")
+        if name == "atan2":
+            return special.atan2(self.library, x, arguments[1], self.complex)
+        return called(FUNCTIONS[name], self.library, x, self.complex)
 
     def extreme(self, a: Any, b: Any, largest: bool) -> Any:
         if self.complex:

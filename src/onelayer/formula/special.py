@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..common.errors import InputError
+
 SMALL = 0.01  # below it sinc and exprel are sums: x^8/9! and x^7/8! are far below a unit in the last place
 
 NEAR = 0.5  # below it their slopes are sums: x^19/(21·20!) and x^16/(16!·18) are far below a unit in the last place
 
 
-def sinc(library: Any, x: Any) -> Any:
+def sinc(library: Any, x: Any, is_complex: bool = False) -> Any:
     """sin(x)/x, and 1 at 0."""
     small, square = library.abs(x) < SMALL, x * x
     apart = library.where(small, library.ones_like(x), x)
@@ -21,7 +23,7 @@ def sinc(library: Any, x: Any) -> Any:
     return library.where(small, near, library.sin(apart) / apart)
 
 
-def exprel(library: Any, x: Any) -> Any:
+def exprel(library: Any, x: Any, is_complex: bool = False) -> Any:
     """(e^x − 1)/x, and 1 at 0."""
     small, near = library.abs(x) < SMALL, library.ones_like(x)
     for k in (7, 6, 5, 4, 3, 2):
@@ -30,7 +32,7 @@ def exprel(library: Any, x: Any) -> Any:
     return library.where(small, near, library.expm1(apart) / apart)
 
 
-def sinc1(library: Any, x: Any) -> Any:
+def sinc1(library: Any, x: Any, is_complex: bool = False) -> Any:
     """sinc′(x) = (cos(x) − sinc(x))/x, and 0 at 0."""
     small = library.abs(x) < NEAR
     inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)
@@ -40,7 +42,7 @@ def sinc1(library: Any, x: Any) -> Any:
     return library.where(small, -inside / 3 * near, (library.cos(apart) - sinc(library, apart)) / apart)
 
 
-def exprel1(library: Any, x: Any) -> Any:
+def exprel1(library: Any, x: Any, is_complex: bool = False) -> Any:
     """exprel′(x) = (e^x − exprel(x))/x = Σ x^j/(j!(j + 2)), and ½ at 0."""
     small = library.abs(x) < NEAR
     inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)
@@ -65,6 +67,32 @@ def cbrt(library: Any, x: Any, is_complex: bool = False) -> Any:
         root = library.where(right, x, -x) ** (1 / 3)
         return library.where(right, root, -root)
     return np.cbrt(x) if library is np else library.sign(x) * library.abs(x) ** (1 / 3)
+
+
+def sigmoid(library: Any, x: Any, is_complex: bool = False) -> Any:
+    """1/(1 + e^(−x))."""
+    if is_complex:
+        shrink = library.exp(library.where(x.real < 0, x, -x))
+        return library.where(x.real < 0, shrink, library.ones_like(shrink)) / (1 + shrink)
+    if library is not np:
+        return library.sigmoid(x)
+    from scipy.special import expit  # importing it changes the warning filters: only when used
+
+    return np.asarray(expit(x), dtype=x.dtype)
+
+
+def erf(library: Any, x: Any, is_complex: bool = False) -> Any:
+    if library is np:
+        from scipy.special import erf as error_function
+
+        return np.asarray(error_function(x), dtype=x.dtype)
+    if is_complex:
+        raise InputError("erf of a complex torch batch", "torch has no complex erf", "pass a complex NumPy batch")
+    return library.erf(x)
+
+
+def sqr(library: Any, x: Any, is_complex: bool = False) -> Any:
+    return x * x
 
 
 def atan2(library: Any, y: Any, x: Any, is_complex: bool = False) -> Any:

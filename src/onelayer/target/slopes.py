@@ -14,7 +14,8 @@ from ..common.numbers import point
 from ..common.outward import UP_FEW
 from ..formula import Condition, Formula, Interval, enclose, gradient, holds, interval
 from ..formula.additive import terms_of
-from ..formula.float_bounds import NATURAL, evaluate_defined
+from ..formula.float_bounds import evaluate_defined
+from ..formula.functions import NATURAL
 from ..formula.one_sided import one_sided
 from ..formula.tree import Call, Number, Power, postorder
 

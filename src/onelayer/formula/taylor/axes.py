@@ -21,7 +21,7 @@ from ..functions import FUNCTIONS
 from ..parser import parse
 from ..tape import Algebra, Tape
 from ..tree import Call, postorder
-from .bounds import BOUNDS, Bounds, bounds_of, power_bounds
+from .bounds import BOUNDS, Bounds, power_bounds
 from .interval_series import (
     SLIP,
     Series,
@@ -128,7 +128,7 @@ class AxisAlgebra(Algebra[Series, Any]):
             return self._kept(self._square(u))
         if name == "atan2":
             return self._angle(u, arguments[1])
-        start = bounds_of(name, *range_of(u))
+        start = BOUNDS[name](*range_of(u))
         if len(u[0]) == 1:
             return self._kept(stacked([start]))
         return self._kept(self._called(name, u, start))

@@ -1,49 +1,29 @@
 """Ranges of the functions of one variable on intervals, many at once, rounded outward.
 
-Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is unbounded
-the bounds are infinite. Arguments of sqrt, asin, acos and of roots are cut to the domain of the function, as in
-`real_balls`; where they miss it the bounds are infinite. Library functions are assumed within `ULPS` units in the last
-place, as in `float_bounds`.
+They follow from the shape in a function's record, as in `elementary`; where a function is unbounded the bounds are infinite.
+Arguments of sqrt, asin, acos and of roots are cut to the domain of the function, as in `real_balls`; where they miss it the
+bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in `float_bounds`.
 """
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from ...common.outward import U
-from .. import derived, special
+from .. import derived
 from ..float_bounds import ULPS
-from ..functions import FUNCTIONS
+from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Wave
+from ..numeric import called
 from .series import TINY
 
 LIBRARY = ULPS * 2 * U
 Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
-
-
-def erf(x: np.ndarray) -> np.ndarray:
-    from scipy.special import erf as error_function  # importing it changes the warning filters: only when used
-
-    return np.asarray(error_function(x))
-
-
-def sinc(x: np.ndarray) -> np.ndarray:
-    return np.asarray(special.sinc(np, x))
-
-
-def exprel(x: np.ndarray) -> np.ndarray:
-    return np.asarray(special.exprel(np, x))
-
-
-def softplus(x: np.ndarray) -> np.ndarray:
-    return np.asarray(special.softplus(np, x))
-
-
-def expit(x: np.ndarray) -> np.ndarray:
-    from scipy.special import expit as logistic
-
-    return np.asarray(logistic(x))
+erf, expit, exprel, softplus, sinc = (
+    partial(called, FUNCTIONS[name], np) for name in ("erf", "sigmoid", "exprel", "softplus", "sinc")
+)
 
 
 def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
@@ -75,10 +55,6 @@ def _widened(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) 
     return np.where(good, low, -np.inf), np.where(good, high, np.inf)
 
 
-def _increasing(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], Bounds]:
-    return lambda low, high: _widened(function(low), function(high))
-
-
 def _wave_bounds(low: np.ndarray, high: np.ndarray, phase: float) -> Bounds:
     """The range of sin(u + phase): ±1 where a turning point may lie inside."""
     known = np.isfinite(low) & np.isfinite(high) & (np.maximum(np.abs(low), np.abs(high)) < 1e7)
@@ -93,27 +69,12 @@ def _wave_bounds(low: np.ndarray, high: np.ndarray, phase: float) -> Bounds:
     return np.maximum(least, -1.0), np.minimum(most, 1.0)
 
 
-def _even_bounds(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], Bounds]:
-    """Functions of |u| that increase with it."""
-
-    def on(low: np.ndarray, high: np.ndarray) -> Bounds:
-        far = np.maximum(np.abs(low), np.abs(high))
-        near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-        return _widened(function(near), function(far))
-
-    return on
-
-
 def same_branch(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Whether tan has no pole in [low, high]."""
     k = np.round((low + high) / 2 / math.pi)
     margin = 1e-12 * (1 + np.abs(low) + np.abs(high))
     inside = (low > (k - 0.5) * math.pi + margin) & (high < (k + 0.5) * math.pi - margin)
     return inside & (np.abs(low) < 1e9) & (np.abs(high) < 1e9)
-
-
-def _tan_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
-    return _widened(np.tan(low), np.tan(high), same_branch(low, high))
 
 
 def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
@@ -132,10 +93,14 @@ def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     return np.maximum(least, SINC_LOWEST), np.minimum(most, 1.0)
 
 
-def _arc_bounds(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> Bounds:
-    """asin and acos, on the part of [low, high] that lies in [−1, 1]."""
-    ends = function(np.clip(low, -1.0, 1.0)), function(np.clip(high, -1.0, 1.0))
-    return _widened(np.minimum(*ends), np.maximum(*ends), (low <= 1) & (high >= -1))
+def _sinc1_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
+    """sinc′: by its series near 0; everywhere |sinc′(u)| ≤ 0.43619 and (1 + 1/|u|)/|u|."""
+    from .moments import MOMENTS
+
+    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    most = np.minimum((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
+    least, largest = (end[0] for end in MOMENTS["sinc1"](low, high, 0))
+    return np.fmax(least, -most), np.fmin(largest, most)
 
 
 def _gelu(u: np.ndarray) -> np.ndarray:
@@ -156,39 +121,46 @@ def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     return np.where(good, least, -np.inf), np.where(good, most, np.inf)
 
 
+def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
+    """The range of a function of arrays, from its shape."""
+    shape, phi = f.shape, partial(called, f, np)
+    lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
+
+    def monotone(low: np.ndarray, high: np.ndarray) -> Bounds:
+        good: np.ndarray | bool = True
+        if f.natural:
+            good = (low <= hi) & (high >= lo)
+            low, high = np.clip(low, lo, hi), np.clip(high, lo, hi)
+        elif f.domain:
+            good = (low > lo) & (high < hi)
+        ends = (phi(low), phi(high)) if shape.rises else (phi(high), phi(low))  # type: ignore[union-attr]
+        return _cut(_widened(*ends, good), shape.least, shape.most)  # type: ignore[union-attr]
+
+    def even(low: np.ndarray, high: np.ndarray) -> Bounds:
+        near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+        return _cut(_widened(phi(near), phi(np.maximum(np.abs(low), np.abs(high)))), shape.least, None)  # type: ignore[union-attr]
+
+    match shape:
+        case Monotone():
+            return monotone
+        case Even():
+            return even
+        case Wave(phase):
+            return partial(_wave_bounds, phase=phase * math.pi)
+        case BetweenPoles():
+            return lambda low, high: _widened(phi(low), phi(high), same_branch(low, high))
+        case _:
+            return partial(derived.bounds, f)
+
+
+def _cut(pair: Bounds, least: float | None, most: float | None) -> Bounds:
+    low, high = pair
+    return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
+
+
 BOUNDS: dict[str, Callable[[np.ndarray, np.ndarray], Bounds]] = {
-    "exp": lambda low, high: _at_least(_increasing(np.exp)(low, high), 0.0),
-    "log": lambda low, high: _widened(np.log(low), np.log(high), low > 0),
-    "sqrt": lambda low, high: _at_least(_widened(np.sqrt(np.maximum(low, 0.0)), np.sqrt(high), high >= 0), 0.0),
-    "sin": lambda low, high: _wave_bounds(low, high, 0.0),
-    "cos": lambda low, high: _wave_bounds(low, high, math.pi / 2),
-    "tan": _tan_bounds,
-    "tanh": lambda low, high: _within(_increasing(np.tanh)(low, high), 1.0),
-    "sigmoid": lambda low, high: _at_least(_within(_increasing(expit)(low, high), 1.0), 0.0),
-    "erf": lambda low, high: _within(_increasing(erf)(low, high), 1.0),
-    "sinh": _increasing(np.sinh),
-    "cosh": _even_bounds(np.cosh),
-    "atan": _increasing(np.arctan),
-    "asin": lambda low, high: _arc_bounds(np.arcsin, low, high),
-    "acos": lambda low, high: _arc_bounds(np.arccos, low, high),
-    "expm1": lambda low, high: _at_least(_increasing(np.expm1)(low, high), -1.0),
-    "log1p": lambda low, high: _widened(np.log1p(low), np.log1p(high), low > -1),
-    "softplus": lambda low, high: _at_least(_increasing(softplus)(low, high), 0.0),
+    **{f.name: _by_shape(f) if f.array else partial(derived.bounds, f) for f in FUNCTIONS.values()},
     "sinc": _sinc_bounds,
-    "exprel": lambda low, high: _at_least(_increasing(exprel)(low, high), 0.0),
-    "cbrt": _increasing(np.cbrt),
+    "sinc1": _sinc1_bounds,
     "gelu": _gelu_bounds,
 }
-
-
-def bounds_of(name: str, low: np.ndarray, high: np.ndarray) -> Bounds:
-    """The range of a function; from its record where nothing quicker is written above."""
-    return BOUNDS[name](low, high) if name in BOUNDS else derived.bounds(FUNCTIONS[name], low, high)
-
-
-def _within(pair: Bounds, most: float) -> Bounds:
-    return np.maximum(pair[0], -most), np.minimum(pair[1], most)
-
-
-def _at_least(pair: Bounds, least: float) -> Bounds:
-    return np.maximum(pair[0], least), pair[1]

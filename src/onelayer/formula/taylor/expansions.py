@@ -75,26 +75,27 @@ def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) * (1 / near) ** 4 * (1 + SLIP), near > 0)
 
 
-def _moments(c: np.ndarray, phases: list[np.ndarray], first: np.ndarray, sums: list[np.ndarray]) -> Expansion:
-    """Derivatives J_n of φ(u)/u from u·J_n + n·J_(n−1) = φ^(n)(u), and near 0 from their series (`sums`, of such sizes)."""
-    a, sizes = [first], [np.abs(first)]
-    for n in (1, 2, 3):
+def _moments(c: np.ndarray, phases: list[np.ndarray], start: np.ndarray, sums: list[np.ndarray]) -> Expansion:
+    """Derivatives J_n of φ(u)/u from u·J_n + n·J_(n−1) = φ^(n)(u), and near 0 from their series (`sums`, of such sizes): the
+    last four of them, as many as there are phases."""
+    a, sizes = [start], [np.abs(start)]
+    for n in range(1, len(phases)):
         a.append((phases[n] - n * a[-1]) / c)
         sizes.append((np.abs(phases[n]) + n * sizes[-1]) / np.abs(c))
     small = np.abs(c) < SERIES
     factorials = (1.0, 1.0, 2.0, 6.0)
-    a = [np.where(small, s, t) / k for s, t, k in zip(sums, a, factorials, strict=True)]
-    sizes = [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes, factorials, strict=True)]
+    a = [np.where(small, s, t) / k for s, t, k in zip(sums[-4:], a[-4:], factorials, strict=True)]
+    sizes = [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes[-4:], factorials, strict=True)]
     return a, sizes, np.zeros_like(c)
 
 
-def _sinc(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+def _sinc(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) -> Expansion:
     """sinc^(n)(u) = ∫t^n cos(tu + nπ/2)dt over [0, 1], so |sinc^(n)| ≤ 1/(n + 1), and ≤ (1 + n·max|sinc^(n−1)|)/|u|."""
     s, k = np.sin(c), np.cos(c)
-    sums = [_series(c, [_sinc_term(n, j) for j in range(26)]) for n in range(4)]
-    a, sizes, _ = _moments(c, [s, k, -s, -k], s / c, sums)
+    sums = [_series(c, [_sinc_term(n, j) for j in range(26)]) for n in range(4 + first)]
+    a, sizes, _ = _moments(c, [s, k, -s, -k, s][: 4 + first], s / c, sums)
     near, largest = farthest(low, high)[0], np.ones_like(c)
-    for n in (1, 2, 3, 4):
+    for n in range(1, 5 + first):
         largest = np.minimum((1 + n * largest) / near, 1 / (n + 1)) if n > 1 else np.minimum(2 / near, 0.5)
     return a, sizes, _checked(largest, True)
 
@@ -105,12 +106,13 @@ def _sinc_term(n: int, j: int) -> float:
     return 0.0 if m % 2 else (-1) ** (m // 2) * math.perm(m, n) / math.factorial(m + 1)
 
 
-def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1] increases; for n = 4 it is ≤ e^u·min(1/5, 1/u), and ≤ exprel(u)/5 for u < 0."""
+def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) -> Expansion:
+    """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1] increases: ≤ e^u·min(1/(n + 1), 1/u), and ≤ exprel(u)/(n + 1) for u < 0."""
     e = np.exp(c)
-    sums = [_series(c, [1 / (math.factorial(j) * (n + 1 + j)) for j in range(26)]) for n in range(4)]
-    a, sizes, _ = _moments(c, [e] * 4, exprel(c), sums)
-    fourth = np.where(high > 0, np.exp(high) / np.maximum(5.0, high), exprel(np.minimum(high, 0.0)) / 5)
+    sums = [_series(c, [1 / (math.factorial(j) * (n + 1 + j)) for j in range(26)]) for n in range(4 + first)]
+    a, sizes, _ = _moments(c, [e] * (4 + first), exprel(c), sums)
+    most = 5.0 + first
+    fourth = np.where(high > 0, np.exp(high) / np.maximum(most, high), exprel(np.minimum(high, 0.0)) / most)
     return a, sizes, _checked(fourth * (1 + SLIP), True)
 
 
@@ -244,6 +246,8 @@ EXPANSIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]]
     "softplus": _softplus,
     "sinc": _sinc,
     "exprel": _exprel,
+    "sinc1": lambda c, low, high: _sinc(c, low, high, first=1),
+    "exprel1": lambda c, low, high: _exprel(c, low, high, first=1),
     "cbrt": _cbrt,
     "gelu": _gelu_expansion,
 }

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from .. import Condition
-from ..float_bounds import NATURAL
+from ..functions import NATURAL
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum

@@ -10,7 +10,7 @@ import numpy as np
 from ...common.outward import UP_FEW, U
 from .. import derived
 from ..functions import FUNCTIONS
-from .bounds import Bounds, bounds_of, power_bounds
+from .bounds import BOUNDS, Bounds, power_bounds
 from .expansions import EXPANSIONS, SLIP, Expansion, farthest
 from .series import TINY, Taylor
 
@@ -25,7 +25,7 @@ def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
         expansion = (
             EXPANSIONS[name](c, *around) if name in EXPANSIONS else derived.expansion(FUNCTIONS[name], c, *around)
         )
-        return _composed(u, expansion).best(*_defined(low, high, bounds_of(name, low, high)))
+        return _composed(u, expansion).best(*_defined(low, high, BOUNDS[name](low, high)))
 
 
 def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
