@@ -46,6 +46,25 @@ def fresnel(z: Ball, cosine: bool) -> Ball:
     return z.fresnel_c() if cosine else z.fresnel_s()
 
 
+def floor(z: Ball) -> Ball:
+    """Of a real ball, or of a complex one whose real parts have the same."""
+    return z * 0 + z.real.floor() if hasattr(z, "csgn") else z.floor()
+
+
+def legendre_derivative(n: int, k: int, z: Ball) -> Ball:
+    """P_n^(k) = (2k − 1)!!·C_(n−k) with the parameter k + ½."""
+    if k > n:
+        return z * 0
+    return math.prod(range(1, 2 * k, 2)) * z.gegenbauer_c(n - k, z * 0 + k + 0.5) if k else z.legendre_p(n)
+
+
+def chebyshev_derivative(n: int, k: int, z: Ball) -> Ball:
+    """T_n^(k) = n·2^(k−1)·(k − 1)!·C_(n−k) with the parameter k."""
+    if k > n:
+        return z * 0
+    return n * 2 ** (k - 1) * math.factorial(k - 1) * z.gegenbauer_c(n - k, z * 0 + k) if k else z.chebyshev_t(n)
+
+
 def moment_of_cosine(n: int, z: Ball) -> Ball:
     """∫t^n cos(tz + nπ/2)dt over [0, 1], the n-th derivative of sinc, by F_k = ₀F₁(k + 3/2; −z²/4), F_k′ = −z F_(k+1)/(2k + 3).
 
@@ -122,7 +141,17 @@ def by_derivatives(derivative: Callable[[int, Ball], Ball], first: int = 0) -> T
     return lambda z, order: [derivative(first + k, z) / math.factorial(k) for k in range(order + 1)]
 
 
-def bounded(derivative: Callable[[int, Ball], Ball], most: Callable[[int], float], first: int = 0) -> Taylor:
+def of_polynomial(derivative: Callable[[int, Ball], Ball]) -> Taylor:
+    """Of P_n or T_n, whose derivatives are on [−x, x], x ≥ 1, largest at x."""
+
+    def on(x: Ball, order: int) -> list[Ball]:
+        end = x.abs_upper().max(x * 0 + 1).upper()
+        return bounded(derivative, lambda k: derivative(k, end).upper())(x, order)
+
+    return on
+
+
+def bounded(derivative: Callable[[int, Ball], Ball], most: Callable[[int], Any], first: int = 0) -> Taylor:
     """Of a function whose derivative of order k is at most `most(k)` in size: by the mean value form of second order."""
 
     def on(x: Ball, order: int) -> list[Ball]:
@@ -132,7 +161,7 @@ def bounded(derivative: Callable[[int, Ball], Ball], most: Callable[[int], float
         for k in range(order + 1):
             value = at[k]
             if not x.is_exact():
-                bend, size = reach * reach / 2 * most(first + k + 2), type(x)(0, most(first + k))
+                bend, size = reach * reach / 2 * most(first + k + 2), type(x)(0, 1) * most(first + k)
                 value += reach * at[k + 1] + bend.union(-bend)
                 value = value.intersection(size) if value.overlaps(size) else size
             found.append(value / math.factorial(k))

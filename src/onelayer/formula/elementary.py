@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from flint import arb
 
-from .functions import FUNCTIONS, NATURAL, BetweenPoles, Even, Function, Monotone, Pole, Turning, Valley, Wave
+from .functions import FUNCTIONS, NATURAL, BetweenPoles, Even, Function, Monotone, Pole, Steps, Turning, Valley, Wave
 from .intervals import (
     ONE,
     UNDEFINED,
@@ -115,7 +115,8 @@ def _turning(f: Function, shape: Turning) -> Range:
             return crude
         c = x.ball().mid()
         reach = x.ball() - c
-        at, bend = taylor(f, c, 1), taylor(f, x.ball(), 2)[2]
+        at, (around, _, bend) = taylor(f, c, 1), taylor(f, x.ball(), 2)
+        crude = meet([crude, rounded(around, around)])
         slope = at[1] + 2 * bend * reach
         if slope > 0 or slope < 0:
             return cut(_between(f, x.lo, x.hi, bool(slope > 0)), least, most)
@@ -194,6 +195,10 @@ def _tangent(f: Function, shape: BetweenPoles) -> Range:
     return on
 
 
+def _steps(f: Function, shape: Steps) -> Range:
+    return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
+
+
 _SHAPES: dict[type, Callable[[Function, Any], Range]] = {
     Monotone: _monotone,
     Even: _even,
@@ -202,6 +207,7 @@ _SHAPES: dict[type, Callable[[Function, Any], Range]] = {
     Turning: _turning,
     Wave: _wave,
     BetweenPoles: _tangent,
+    Steps: _steps,
 }
 _OWN: dict[str, Range] = {  # sharper than by shape
     "sinc": _cardinal_sine,

@@ -229,6 +229,7 @@ SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can m
     "asin": _of_arc,
     "acos": _of_arc,
     "cbrt": _of_cube_root,
+    "floor": lambda x, y, e: np.maximum(np.floor(x + e * UP) - y, y - np.floor(x - e * UP)),
     "sinc1": _of_sinc1,
     "exprel1": _of_exprel1,
 }

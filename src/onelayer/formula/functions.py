@@ -82,6 +82,11 @@ class BetweenPoles:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """Constant between whole numbers, where it jumps upward."""
+
+
+@dataclass(frozen=True)
 class Turning:
     """Turns wherever its slope does; least ≤ φ ≤ most."""
 
@@ -89,7 +94,7 @@ class Turning:
     most: float = math.inf
 
 
-Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Turning
+Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Steps | Turning
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Function:
 
 NOWHERE = "log(-1)"  # the slope of the last of a family: not known
 EVERYWHERE: Callable[[Ball], bool] = lambda z: True  # noqa: E731
-LAST_ORDER, LAST_DERIVATIVE = 12, 5
+LAST_ORDER, LAST_DEGREE, LAST_DERIVATIVE = 40, 50, 5
 LEAST_OF_GAMMA = 1.4616321449683622, 1.4616321449683625  # where it is least lies between
 ABOVE_MINUS_1_OVER_E = -0.3678794411714423
 POSITIVE, ARC = DefinedOn(0.0), DefinedOn(-1.0, 1.0, closed=True)
@@ -167,6 +172,22 @@ def _bessel(n: int) -> list[Function]:
     ]  # fmt: skip
 
 
+def _polynomials(n: int) -> list[Function]:
+    """P_n and T_n: their slopes are sums of those of lower degree."""
+    lower, found = range(n - 1, -1, -2), []
+    for name, letter, least, derivative, factor in (
+        ("legendre", "P", -0.5, balls.legendre_derivative, lambda k: 2 * k + 1),
+        ("chebyshev", "T", -1.0, balls.chebyshev_derivative, lambda k: 2 * n if k else n),
+    ):
+        slope, own = " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0", partial(derivative, n)
+        shape = Turning() if n % 2 else Turning(least)
+        found.append(
+            Function(f"{name}{n}", f"{name} polynomial of degree {n}", partial(own, 0), slope, shape, hidden=True,
+                     analytic=EVERYWHERE, taylor=balls.of_polynomial(own), drawn=f"{letter}_{n}")
+        )  # fmt: skip
+    return found
+
+
 _RECORDS = [
     Function("sin", "sine, of an angle in radians", lambda z: z.sin(), "cos(u)", Wave(0.0), steepest=1.0, array="sin"),
     Function("cos", "cosine", lambda z: z.cos(), "-sin(u)", Wave(0.5), steepest=1.0, array="cos"),
@@ -205,6 +226,8 @@ _RECORDS = [
     Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
              numpy="absolute", singular=(0.0,)),
     Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="special"),
+    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Steps(),
+             array="floor", analytic=lambda z: z.real.floor().is_exact()),
     # each of these is its record and nothing else
     Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,
              array="asinh", numpy="arcsinh", analytic=lambda z: z.imag.abs_upper() < 1, synonyms=("arcsinh", "arsinh"),
@@ -232,6 +255,7 @@ _RECORDS = [
              lambda n: Monotone(0.0 if n % 2 else None, 0.0 if n and n % 2 == 0 else None, n % 2 == 0),
              domain=POSITIVE, ends=True, analytic=EVERYWHERE, singular=(0.0,), synonyms=("psi",)),
     *(record for n in range(LAST_ORDER + 1) for record in _bessel(n)),
+    *(record for n in range(LAST_DEGREE + 1) for record in _polynomials(n)),
     Function("y0", "Bessel function of the second kind, of order 0, x > 0", lambda z: z.bessel_y(0), "-y1(u)",
              Turning(most=0.5214), POSITIVE, analytic=EVERYWHERE, singular=(0.0,), drawn="Y_0", letter=True),
     Function("y1", "Bessel function of the second kind, of order 1, x > 0", lambda z: z.bessel_y(1), "y0(u) - y/u",

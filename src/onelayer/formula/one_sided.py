@@ -9,17 +9,18 @@ in max(x, x), is settled too: the arguments are then equal. Inside smaller boxes
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from .expression import Condition, Formula
 from .intervals import Interval, interval
 from .real_balls import enclose, holds
-from .tree import Call, Negation, Node, Sum, Where, postorder, substituted, variables
+from .tree import Call, Negation, Node, Number, Sum, Where, has_kinks, postorder, substituted, variables
 
 MOST_KINKS = 60  # a formula with more is left as it is: every one of them is enclosed
 
 
 def one_sided(formula: Formula, lower: Sequence[float], upper: Sequence[float]) -> Formula:
-    """The formula with abs, min, max and `where` replaced where one side is proved to be the value on all of the box."""
+    """The formula with abs, min, max, floor and `where` replaced where one side is proved to be the value on all of the box."""
     box = [interval(a, b) for a, b in zip(lower, upper, strict=True)]
     while 0 < len(_kinks(formula)) <= MOST_KINKS and all(map(operator.lt, lower, upper)):
         sides = {id(kink): side for kink in _kinks(formula) if (side := _side(kink, formula.names, box)) is not None}
@@ -31,9 +32,8 @@ def one_sided(formula: Formula, lower: Sequence[float], upper: Sequence[float]) 
 
 
 def _kinks(formula: Formula) -> list[Call | Where]:
-    """Every abs, min, max and `where` in a formula."""
-    found = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call | Where) and variables(tree)]
-    return [tree for tree in found if isinstance(tree, Where) or tree.name in ("abs", "min", "max")]
+    """Every abs, min, max, floor and `where` in a formula."""
+    return [tree for tree in postorder(formula.outputs) if has_kinks(tree) and variables(tree)]  # type: ignore[misc]
 
 
 def _side(kink: Call | Where, names: tuple[str, ...], box: list[Interval]) -> Node | None:
@@ -41,6 +41,9 @@ def _side(kink: Call | Where, names: tuple[str, ...], box: list[Interval]) -> No
     if isinstance(kink, Where):
         truth = holds(Condition("", names, kink.condition), box)
         return None if truth is None else kink.yes if truth else kink.no
+    if kink.name == "floor":
+        (value,) = enclose(Formula("", names, (kink,)), box)
+        return Number(Fraction(value.lower())) if value.is_finite() and value.lo == value.hi else None
     if kink.name == "abs":
         u = kink.arguments[0]
         return next((side for side in (u, Negation(u)) if _never_negative([side], names, box)), None)

@@ -2,9 +2,9 @@
 
 `typed` first writes what people type in canonical words, which are the text that is kept. Python's `ast` reads these;
 every syntax node outside the whitelist is refused by name, all of them at once. Equal subtrees become one object.
-Rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is dropped; hypot is a
-square root, e^u − 1 is expm1(u), log(1 + u) is log1p(u). Quotients such as sin(u)/u also have a value where u = 0, their
-limit (`removable`). Not checked: whether the formula has a value anywhere (`1/0` parses).
+Rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is dropped; hypot, sec and others
+(`WRITTEN`) are what they stand for, e^u − 1 is expm1(u), log(1 + u) is log1p(u). Quotients such as sin(u)/u also have a value
+where u = 0, their limit (`removable`). Not checked: whether the formula has a value anywhere (`1/0` parses).
 """
 
 import ast
@@ -24,7 +24,7 @@ from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
-from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC
+from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC, WRITTEN
 from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -70,6 +70,7 @@ class _Reader:
         self.nodes = 0
         self.spent = False  # a limit is reached
         self.source = ""
+        self.given: dict[str, Node] = {}  # what u and v are in a function that is written in terms of others
 
     def all_of(self, sources: list[str], read: "Callable[[ast.expr, int], _Tree]") -> tuple[_Tree, ...]:
         """The trees of all sources, or one InputError with everything that is wrong with them."""
@@ -200,6 +201,8 @@ class _Reader:
         return self.share(trees.Power, base, self.share(trees.Number, value))
 
     def name(self, name: str) -> Node:
+        if name in self.given:
+            return self.given[name]
         if name in self.index:
             return self.share(trees.Variable, self.index[name])
         if name in CONSTANTS:
@@ -236,14 +239,22 @@ class _Reader:
             test = self.predicate(condition, depth + 1)
             return self.share(trees.Where, test, self.node(yes, depth + 1), self.node(no, depth + 1))
         arguments = tuple(self.node(argument, depth + 1) for argument in syntax.args)
-        if name == "hypot":
-            squares = tuple(self.share(trees.IntegerPower, argument, 2) for argument in arguments)
-            name, arguments = "sqrt", (self.share(trees.Sum, squares),)
+        if name in WRITTEN:
+            return self.written(name, arguments, depth)
         if name == "log":
             return accurate_log(arguments[0], self.share)
         if name == "sqrt":
             arguments = (sum_of_squares(arguments[0], self.share),)
         return self.share(trees.Call, name, arguments)
+
+    def written(self, name: str, arguments: tuple[Node, ...], depth: int) -> Node:
+        """What a function stands for, at its arguments."""
+        source, given = self.source, self.given
+        self.source, self.given = WRITTEN[name][0], dict(zip("uv", arguments, strict=False))
+        try:
+            return self.node(python_syntax(self.source), depth)
+        finally:
+            self.source, self.given = source, given
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:
         self.enter(syntax, depth)

@@ -14,7 +14,7 @@ The working precision is flint's, set inside the call and restored after it; fli
 from several threads at once are not safe.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -74,7 +74,7 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
 
     def __init__(self, box: Sequence[Interval], strict: bool = False) -> None:
         self.box, self.strict = box, strict
-        self.key = (ctx.prec, strict)
+        self.key: Hashable = (ctx.prec, strict)
 
     def number(self, value: Fraction) -> Interval:
         ball = arb(value.numerator) / value.denominator
@@ -136,6 +136,33 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
 
     def complement(self, part: Truth) -> Truth:
         return complement(part)
+
+
+class _Switches(IntervalAlgebra):
+    """Remembers the truth of the condition of every `where`, and whether every floor is odd."""
+
+    def __init__(self, box: Sequence[Interval]) -> None:
+        super().__init__(box, strict=True)
+        self.key, self.truths = None, list[Truth]()
+
+    def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
+        found = super().call(name, arguments)
+        if name == "floor":
+            known = found.is_finite() and found.lo == found.hi
+            self.truths.append(found.lower() % 2 == 1 if known else None)
+        return found
+
+    def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
+        self.truths.append(condition)
+        return super().where(condition, yes, no)
+
+
+def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) -> list[bool | None]:
+    """At a point: the conditions of `where`, and whether floors are odd, in the order of the formula; None if not decided."""
+    with ctx.workprec(prec):
+        algebra = _Switches(real_box(formula.dimension, point))
+        formula.tape.run(algebra)
+    return [truth if isinstance(truth, bool) else None for truth in algebra.truths]
 
 
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:

@@ -14,7 +14,7 @@ from . import Formula
 from .additive import additive_terms
 from .affine import Affine, along, difference
 from .literal import rational_value
-from .tree import Call, Node, Number, Product, Sum, Tree, Variable, Where, children, variables
+from .tree import Call, Node, Number, Product, Sum, Tree, Variable, Where, children, has_kinks, variables
 
 ZERO = Number(Fraction(0))
 LARGEST = Fraction(10) ** 280  # of numbers that may become floats; their inverses are the smallest
@@ -30,7 +30,7 @@ def sum_of(trees: Sequence[Node]) -> Node:
 
 def kinks_in(tree: Tree) -> list[Tree]:
     """The outermost parts that have kinks or jumps."""
-    if isinstance(tree, Where) or (isinstance(tree, Call) and tree.name in ("abs", "min", "max")):
+    if has_kinks(tree):
         return [tree] if variables(tree) else []
     return [part for child in children(tree) for part in kinks_in(child)]
 

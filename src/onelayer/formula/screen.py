@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ..common.errors import InputError
-from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS, PAGE
+from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS
 
 EXAMPLE = "a formula such as x*exp(-y^2)"
 CONDITION = "a condition such as x^2 + y^2 <= 1"
@@ -25,7 +25,7 @@ def clip(piece: str, length: int = 60) -> str:
     return repr(piece if len(piece) <= length else piece[: length - 1] + "…")
 
 
-def refuse(found: str, change: str = f"use {ALLOWED} (see {PAGE})", asked: str = EXAMPLE) -> InputError:
+def refuse(found: str, change: str = f"use {ALLOWED}", asked: str = EXAMPLE) -> InputError:
     """The InputError to raise: `found` names the offending piece."""
     return InputError(asked, found, change)
 

@@ -10,9 +10,9 @@ import re
 import warnings
 
 from .screen import clip, refuse
-from .vocabulary import ALLOWED, PAGE
+from .vocabulary import ALLOWED
 
-_USE = f"use {ALLOWED} (see {PAGE})"
+_USE = f"use {ALLOWED}"
 _FOREIGN = {  # syntax that has an everyday name, and what to write instead
     ast.Attribute: ("attribute access", _USE),
     ast.Subscript: ("a subscript", "write variables as x1, x2, …"),

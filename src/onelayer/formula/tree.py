@@ -172,6 +172,24 @@ def variables(*roots: Tree) -> tuple[int, ...]:
     return tuple(sorted({tree.index for tree in postorder(roots) if isinstance(tree, Variable)}))
 
 
+KINKED = ("abs", "min", "max", "floor")  # functions with kinks or jumps
+
+
+def has_kinks(tree: Tree) -> bool:
+    """Whether the node itself has kinks or jumps."""
+    return isinstance(tree, Where) or (isinstance(tree, Call) and tree.name in KINKED)
+
+
+def switches(roots: Iterable[Tree]) -> list[Tree]:
+    """What decides where values may jump: the conditions of `where`, and the arguments of floor."""
+    found = [tree for tree in postorder(roots) if has_kinks(tree)]
+    return [
+        tree.condition if isinstance(tree, Where) else tree.arguments[0]  # type: ignore[union-attr]
+        for tree in found
+        if isinstance(tree, Where) or tree.name == "floor"  # type: ignore[union-attr]
+    ]
+
+
 def substituted(root: Node, instead: Callable[[Tree], Node | None]) -> Node:
     """The tree with other nodes in the place of those for which `instead` gives one; shared subtrees stay shared."""
     done: dict[int, Any] = {}

@@ -5,15 +5,40 @@ writes the page on the language from this file.
 """
 
 from .functions import FUNCTIONS as RECORDS
+from .functions import LAST_DEGREE, LAST_DERIVATIVE
 
+SCIPY_ORDERED = {"jv": "j", "jn": "j", "besselj": "j", "eval_legendre": "legendre", "eval_chebyt": "chebyshev"}
+
+WRITTEN = {  # in terms of others: of u, or of u and v
+    "sec": ("1/cos(u)", "secant"),
+    "csc": ("1/sin(u)", "cosecant"),
+    "cot": ("cos(u)/sin(u)", "cotangent"),
+    "exp2": ("2**u", "2^x"),
+    "log2": ("log(u)/log(2)", "logarithm to the base 2"),
+    "log10": ("log(u)/log(10)", "logarithm to the base 10"),
+    "sign": ("where(u < 0, -1, where(u > 0, 1, 0))", "-1, 0 or 1; it jumps at 0"),
+    "ceil": ("-floor(-u)", "smallest whole number that is not below x; it jumps"),
+    "round": ("floor(u + 0.5)", "nearest whole number, halves upward; it jumps"),
+    "hypot": ("sqrt(u**2 + v**2)", "sqrt(x^2 + y^2)"),
+    "beta": ("exp(lgamma(u) + lgamma(v) - lgamma(u + v))", "beta function, x > 0 and y > 0"),
+    "mod": ("u - v*floor(u/v)", "remainder of x/y, with the sign of y; it jumps"),
+}
+ORDERED = {  # name(n, x) with a whole number n → the name to which n is added, the largest n, what it is
+    "j": ("j", 20, "Bessel function of the first kind, of order n"),
+    "legendre": ("legendre", LAST_DEGREE, "Legendre polynomial of degree n"),
+    "chebyshev": ("chebyshev", LAST_DEGREE, "Chebyshev polynomial of the first kind, of degree n"),
+    "polygamma": ("digamma", LAST_DERIVATIVE - 1, "derivative of order n of digamma, x > 0"),
+}
+ORDERED |= {other: ORDERED[name] for other, name in SCIPY_ORDERED.items()}
 UNARY = {name: f.words for name, f in RECORDS.items() if not f.hidden}  # one argument → what it is
+UNARY |= {name: words for name, (text, words) in WRITTEN.items() if "v" not in text.replace("where", "")}
 BINARY = {  # two arguments
     "atan2": "angle of the point with coordinates x and y, from -pi to pi; it jumps where y = 0 and x < 0",
-    "hypot": "sqrt(x^2 + y^2)",
+    **{name: words for name, (_, words) in WRITTEN.items() if name not in UNARY},
 }
 VARIADIC = {"min": "smallest of two or more", "max": "largest of two or more"}
 WHERE = "a where the condition holds, b elsewhere"
-FUNCTIONS = frozenset([*RECORDS, *BINARY, *VARIADIC, "where"])
+FUNCTIONS = frozenset([*RECORDS, *UNARY, *BINARY, *VARIADIC, "where"])
 LETTERS = frozenset(name for name, f in RECORDS.items() if f.letter)  # variables, too, where no bracket follows
 RESERVED = FUNCTIONS - LETTERS
 SPOKEN = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])  # those that people are told of
@@ -25,10 +50,6 @@ SYMBOLS = {
     **{"≤": "<=", "≥": ">="},
 }
 SYNONYMS = {synonym: name for name, f in RECORDS.items() for synonym in f.synonyms} | {"arctan2": "atan2", "π": "pi"}
-WRITTEN = {  # what is stored instead: before the bracket of the argument, and what closes it
-    **{"log10": ("(log", ")/log(10))"), "log2": ("(log", ")/log(2))"), "exp2": ("(2**", "))")},
-    **{"sec": ("(1/cos", "))"), "csc": ("(1/sin", "))"), "cot": ("tan(pi/2 - ", "))")},
-}
 # functions that are not read, and what to write; "" where nothing short does
 INSTEAD = {
     **{"cosec": "csc(…)", "ctg": "cot(…)"},
@@ -36,9 +57,9 @@ INSTEAD = {
     **{"log_2": "(log(…)/log(2))", "ld": "(log(…)/log(2))", "log_e": "log(…)"},
     **{"square": "sqr(…)", "pow": "…^…"},
     **{"relu": "max(0, …)", "logistic": "sigmoid(…)"},
-    **dict.fromkeys(["sign", "sgn", "signum"], "where(… < 0, -1, where(… > 0, 1, 0))"),
+    **dict.fromkeys(["sgn", "signum"], "sign(…)"),
     **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)"},
-    **dict.fromkeys(["floor", "ceil", "round", "mod", "fmod"], ""),
+    **{"ceiling": "ceil(…)", "rint": "round(…)", "fmod": "", "exp1": "(-ei(-(…)))", "heavyside": "where(… < 0, 0, 1)"},
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
 }
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z
@@ -51,9 +72,5 @@ MAX_MAGNITUDE = 300  # a nonzero literal lies between 10^-300 and 10^300
 MAX_EXPONENT = 1_000  # of an integer power
 MAX_VARIABLE = 10_000  # largest index in x1, x2, …
 
-ALLOWED = (
-    "numbers, pi, e, variables, + - * / ^, parentheses and the functions "
-    + ", ".join([*UNARY, *BINARY, *VARIADIC])
-    + ", where"
-)
 PAGE = "docs/start/formulas.md"
+ALLOWED = f"numbers, pi, e, variables, + - * / ^, parentheses and functions, all of which are listed in {PAGE}"

@@ -5,10 +5,10 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from .vocabulary import FIRST, LETTERS, SPOKEN, SYNONYMS, UNARY, WRITTEN
+from .vocabulary import FIRST, LETTERS, SPOKEN, SYNONYMS, UNARY
 
 INDEXED = re.compile(r"x[1-9][0-9]*")
-_CALLED = (SPOKEN - LETTERS) | set(SYNONYMS) - {"π"} | set(WRITTEN)
+_CALLED = (SPOKEN - LETTERS) | set(SYNONYMS) - {"π"}
 _NUMBERED = re.compile(
     rf"(?P<function>{'|'.join([*(set(UNARY) - LETTERS), *SYNONYMS])})(?P<number>[0-9]+)(?P<rest>[^\W\d]+)"
 )

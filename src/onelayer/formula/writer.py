@@ -6,10 +6,11 @@ from itertools import pairwise
 from .faults import Fault, add_fault
 from .lexemes import Lexeme
 from .screen import clip
-from .vocabulary import CONSTANTS, FIRST, INSTEAD, LETTERS, PAGE, RESERVED, SPOKEN, SYNONYMS, WRITTEN
+from .vocabulary import CONSTANTS, FIRST, INSTEAD, LETTERS, ORDERED, PAGE, RESERVED, SYNONYMS
 from .words import INDEXED, function_like, in_order, number_inside, strange_letter, taken_apart
 
 _READINGS = {"/": "divisor", "**": "exponent"}
+_USE = f"see {PAGE} for the functions that there are"
 
 
 class CanonicalWriter:
@@ -130,9 +131,9 @@ class CanonicalWriter:
             return i + 1
         self.join(lexeme)
         word = lexeme.text if lexeme.text in self.known else SYNONYMS.get(lexeme.text, lexeme.text)
-        letter = calls and word in LETTERS and not (self.names is None and word in self.alone)
-        if word not in self.known and (word in RESERVED or word in WRITTEN or letter):
-            return self.function(i, word)
+        letter = calls and word in LETTERS | ORDERED.keys() and not (self.names is None and word in self.alone)
+        if word not in self.known and (word in RESERVED or letter):
+            return self.ordered(i, word) if word in ORDERED else self.function(i, word)
         if calls and not self.is_variable(word):
             return self.strange_function(i)
         self.variable(lexeme, word)
@@ -148,23 +149,23 @@ class CanonicalWriter:
             self.lexemes[i + 1 : i + 4] = [inverse]
             return self.function(i, word)
         if texts[:1] == ["("]:
-            closing = self.begin(lexeme, word)
-            self.enter(rest[0], "(", closing)
+            self.put(lexeme, word)
+            self.enter(rest[0], "(", ")")
             return i + 2
         exponent = 1 if rest and rest[0].kind == "power" else 2 if len(rest) > 1 and texts[0] == "**" else 0
         if exponent and texts[exponent : exponent + 1] == ["("] and rest[exponent - 1].kind in ("power", "number"):
             power = "**" + rest[exponent - 1].text.removeprefix("**")
             change = f"write {word}(…){power}" if "-" not in power else f"write 1/{word}(…), or a{word}(…)"
             self.fault(f"a power between {word} and its argument", change, "-" not in power)
-            closing = self.begin(lexeme, word)
-            self.enter(rest[exponent], "(", closing + power)
+            self.put(lexeme, word)
+            self.enter(rest[exponent], "(", ")" + power)
             return i + exponent + 2
         simple = rest and (rest[0].kind == "number" or texts[0] in self.alone - RESERVED - set(SYNONYMS))
         if simple and (len(rest) < 2 or texts[1] in (")", ",", ";", "+", "-", "*", "/", "<", ">", "<=", ">=", "and")):
             self.fault(f"{clip(lexeme.typed)} without brackets", f"write {word}(…)")
-            closing = self.begin(lexeme, word)
+            self.put(lexeme, word)
             self.lexemes[i + 1] = replace(rest[0], gap="")
-            self.enter(Lexeme("sign", "(", "", "("), "(", closing)
+            self.enter(Lexeme("sign", "(", "", "("), "(", ")")
             self.step(i + 1)
             self.bracket(Lexeme("sign", ")", "", ")"))
             return i + 2
@@ -173,11 +174,20 @@ class CanonicalWriter:
         self.put(lexeme, word)
         return i + 1
 
-    def begin(self, lexeme: Lexeme, word: str) -> str:
-        """Write a function before its bracket; what closes the bracket."""
-        before, after = WRITTEN.get(word, (word, ")"))
-        self.put(lexeme, before)
-        return after
+    def ordered(self, i: int, word: str) -> int:
+        """j(2, …) as j2(…): the order is a whole number."""
+        name, most, _ = ORDERED[word]
+        inside = self.lexemes[i + 2 : i + 5]
+        comma, order = len(inside) == 3 and inside[1].text == ",", inside[0].text if inside else ""
+        if not (comma and order.isdecimal() and int(order) <= most):
+            self.fault(f"{word!r} without its order", f"write {word}(2, …), of an order from 0 to {most}", repair=False)
+            order = "2"
+        self.put(self.lexemes[i], "digamma" if word == "polygamma" and not int(order) else f"{name}{int(order)}")
+        self.enter(self.lexemes[i + 1], "(", ")")
+        if not comma:
+            return i + 2
+        self.lexemes[i + 4] = replace(inside[2], gap="")
+        return i + 4
 
     def is_variable(self, word: str) -> bool:
         if word in self.known or word in CONSTANTS:
@@ -190,7 +200,7 @@ class CanonicalWriter:
         if known is not None:
             return self.known_function(i, known)
         meant = taken_apart(lexeme.text, self.factors, calls=True) or function_like(lexeme.text)
-        change = f"did you mean {meant}?" if meant else f"use {', '.join(sorted(SPOKEN))} (see {PAGE})"
+        change = f"did you mean {meant}?" if meant else _USE
         self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=meant is not None)
         self.put(lexeme, meant or lexeme.text)
         self.enter(self.lexemes[i + 1], "(", ")")
@@ -199,7 +209,7 @@ class CanonicalWriter:
     def known_function(self, i: int, instead: str) -> int:
         """A function of mathematics that is not in the language, and what to write: repaired where its argument stands once."""
         lexeme, once = self.lexemes[i], instead.count("…") == 1
-        change = f"write {instead}" if instead else f"use {', '.join(sorted(SPOKEN))} (see {PAGE})"
+        change = f"write {instead}" if instead else _USE
         self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=once)
         before, _, after = instead.partition("…") if once else ("(", "", ")")
         self.put(lexeme, "" if once else lexeme.text)

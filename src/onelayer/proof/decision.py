@@ -14,7 +14,8 @@ from ..common.budget import Budget
 from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
-from ..formula.tree import Call, Tree, Where, children
+from ..formula.tree import Call, Tree, children
+from ..formula.tree import has_kinks as is_kink
 from ..layer.arithmetic import arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.reading import form_of_model
@@ -106,7 +107,7 @@ def has_kinks(formula: Formula) -> bool:
     pending: list[Tree] = list(formula.outputs)
     while pending:
         tree = pending.pop()
-        if isinstance(tree, Where) or (isinstance(tree, Call) and tree.name in ("abs", "min", "max")):
+        if is_kink(tree):
             return True
         inner = arguments_of(tree) if id(tree) in steep else ()
         absolute = len(inner) == 1 and isinstance(inner[0], Call) and inner[0].name == "abs"

@@ -18,7 +18,7 @@ from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
 from ..formula.one_sided import one_sided
-from ..formula.tree import Where, postorder
+from ..formula.tree import switches
 from ..layer.form import Form
 from ..layer.number_range import out_of_range
 from ..layer.reading import Reading, form_of_model
@@ -97,7 +97,7 @@ def prove_slopes(
 def has_jumps(slopes: Target) -> bool:
     """Whether a slope may jump: f has kinks."""
     assert slopes.formula is not None
-    return any(isinstance(tree, Where) for tree in postorder(slopes.formula.outputs))
+    return bool(switches(slopes.formula.outputs))
 
 
 def _by_bisection(model: SingleLayerTransformer, claim: Claim, edge: float, observed: float, budget: Budget) -> float:

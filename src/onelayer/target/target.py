@@ -26,7 +26,7 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from ..formula import Formula, enclose, interval, parse, to_text
 from ..formula.float_bounds import evaluate_defined
-from ..formula.tree import Node, Where, postorder
+from ..formula.tree import Node, switches
 from .callables import Batched, is_module
 from .declared import require_not_contradicted
 from .domain import Domain, Sides, domain_of, sides_of
@@ -134,8 +134,7 @@ class Target:
     @property
     def leaves_points_out(self) -> bool:
         """Whether the margin matters to values: there are jumps that it is kept from."""
-        jumps = self.formula is not None and any(isinstance(t, Where) for t in postorder(self.formula.outputs))
-        return jumps and self.margin > 0
+        return self.formula is not None and self.margin > 0 and bool(switches(self.formula.outputs))
 
     @property
     def outputs(self) -> int:

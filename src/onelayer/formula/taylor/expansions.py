@@ -213,6 +213,12 @@ def _at_most(value: np.ndarray, most: float) -> np.ndarray:
     return np.minimum(np.where(np.isnan(value), np.inf, value), most)
 
 
+def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    zero = np.zeros_like(c)
+    a = [np.floor(c), zero, zero, zero]
+    return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
+
+
 def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """uΦ(u): Φ + uφ, φ(2 − u²), φ(u³ − 4u), φ(−u⁴ + 7u² − 4); the last quartic has an extremum 8.25 at u² = 3.5."""
     cumulative, density = (1 + erf(c / math.sqrt(2))) / 2, np.exp(-c * c / 2) / math.sqrt(2 * math.pi)
@@ -249,5 +255,6 @@ EXPANSIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]]
     "sinc1": lambda c, low, high: _sinc(c, low, high, first=1),
     "exprel1": lambda c, low, high: _exprel(c, low, high, first=1),
     "cbrt": _cbrt,
+    "floor": _floor,
     "gelu": _gelu_expansion,
 }

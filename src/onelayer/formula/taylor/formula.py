@@ -52,7 +52,6 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         self.space, self.strict = space, strict
         self.shape: tuple[int, ...] = (space.boxes,)  # of every value
         self.undecided = np.zeros(space.boxes, dtype=bool)
-        self.conditions: list[Truth] = []  # of every `where`, in the order of the formula
 
     def number(self, value: Fraction) -> Enclosed:
         v = float(value)
@@ -136,6 +135,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             return self._power(u, 2.0)
         if name == "atan2":
             return self._angle(u, arguments[1])
+        if name == "floor":
+            self.undecided |= ~(np.floor(u.low) == np.floor(u.high))
         y = apply(name, u.model, (u.low, u.high))
         return self._defined(name, u, self._tight(y, *y.range()))
 
@@ -181,7 +182,6 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
     def where(self, condition: Truth, yes: Enclosed, no: Enclosed) -> Enclosed:
         unsure = ~(condition.yes | condition.no)
         self.undecided |= unsure
-        self.conditions.append(condition)
         hull = np.minimum(yes.low, no.low), np.maximum(yes.high, no.high)
         hull = np.where(condition.lost, -np.inf, hull[0]), np.where(condition.lost, np.inf, hull[1])
         model = no.model.choose(condition.yes, yes.model).choose(unsure, self.space.between(*hull))

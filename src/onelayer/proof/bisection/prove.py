@@ -23,11 +23,12 @@ from ...common.numbers import at_most, exact
 from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...formula.float_bounds import ULPS
+from ...formula.real_balls import switched
 from ...formula.rewriting import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
 from ...formula.taylor.series import Space, Taylor
-from ...formula.tree import Where, postorder, variables
+from ...formula.tree import switches, variables
 from ...layer.arithmetic import Arithmetic
 from ...layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ...model.transformer import SingleLayerTransformer
@@ -243,8 +244,7 @@ class BranchAndBound:
         found, formula, D = np.zeros(space.boxes, dtype=bool), self.target.formula, space.dimension
         if formula is None:
             return found
-        wheres = [tree.condition for tree in postorder(formula.outputs) if isinstance(tree, Where)]
-        seen = np.isin(np.arange(1, D + 1), variables(*wheres))
+        seen = np.isin(np.arange(1, D + 1), variables(*switches(formula.outputs)))
         half = np.where(seen, space.half, 0.0)
         box, margin = (self.target.domain.lower, self.target.domain.upper), self.target.margin
         surroundings = Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1)))
@@ -257,17 +257,13 @@ class BranchAndBound:
         turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
         if D <= ALL_CORNERS_UP_TO:
             turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
-        yes: list[np.ndarray] = []
-        no: list[np.ndarray] = []
+        yes = no = np.False_  # [switch, row]: whether a switch is on, or off, somewhere around
         for turn in turns:
             at = np.clip(space.centre[rows] + reach[rows] * turn, *box)
-            algebra = TaylorAlgebra(Space(at, at), strict=True)
-            formula.tape.run(algebra)
+            truths = np.array([switched(formula, point) for point in at.tolist()], dtype=float).T  # NaN: not decided
             # in the surroundings of every point of the box, whatever the rounding of `at`
             apart = np.maximum(*(np.nextafter(t, np.inf) for t in (at - space.lower[rows], space.upper[rows] - at)))
             near = ((apart <= margin) | ~seen).all(axis=1)
-            here = [(t.yes & near, t.no & near) for t in algebra.conditions]
-            yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
-            no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
-        found[rows] = np.any([a & b for a, b in zip(yes, no, strict=True)], axis=0)
+            yes, no = yes | (truths == 1) & near, no | (truths == 0) & near
+        found[rows] = (yes & no).any(axis=0)
         return found
