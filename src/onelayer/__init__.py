@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .deployment.folder import load as load
     from .experiments.compare import compare as compare
     from .experiments.study import study as study
+    from .formula.own import Function as Function
     from .language_model import LanguageModel as LanguageModel
     from .model import reference as reference
     from .model.config import LayerConfig as LayerConfig
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 # public name → the module that defines it
 _HOME = {
     "Approximation": "approximation",
+    "Function": "formula.own",
     "InputError": "common.errors",
     "LanguageModel": "language_model",
     "LayerConfig": "model.config",

@@ -43,14 +43,14 @@ from .proof.supremum import Pair, layer_and_target, supremum_of, two_formulas
 from .proof.two_sided import Supremum
 from .target.difference import difference
 from .target.domain import Sides
-from .target.target import Function, Target, require_tolerance, target_of
+from .target.target import Target, TargetLike, require_tolerance, target_of
 
 RELATIVE_TIME = 0.1  # share of the seconds for the lower bound of |f| that a relative tolerance needs
 
 
 @known_options
 def build(
-    function: Function,
+    function: TargetLike,
     domain: Sides | None = None,
     tolerance: float = 1e-2,
     *,

@@ -10,7 +10,7 @@ from ..common.table import Table
 from ..layer.assemble import Layout
 from ..model.config import LayerConfig
 from ..target.domain import Sides
-from ..target.target import Function, require_tolerance, target_of
+from ..target.target import TargetLike, require_tolerance, target_of
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Plan:
 
 @known_options
 def plan(
-    function: Function,
+    function: TargetLike,
     domain: Sides | None = None,
     tolerance: float = 1e-2,
     *,

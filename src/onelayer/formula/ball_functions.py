@@ -4,7 +4,7 @@ A ball z is asked for its own methods, so that nothing is imported but what is r
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Ball = Any  # arb or acb
@@ -66,25 +66,51 @@ def chebyshev_derivative(n: int, k: int, z: Ball) -> Ball:
 
 
 def moment_of_cosine(n: int, z: Ball) -> Ball:
-    """∫t^n cos(tz + nπ/2)dt over [0, 1], the n-th derivative of sinc, by F_k = ₀F₁(k + 3/2; −z²/4), F_k′ = −z F_(k+1)/(2k + 3).
-
-    Away from 0 from one order to the next: z J_n + n J_(n−1) = sin^(n) z.
-    """
+    """∫t^n cos(tz + nπ/2)dt over [0, 1], the n-th derivative of sinc = ₀F₁(3/2; −z²/4)."""
     if n == 0:
         return z.sinc()
+    return _over_argument(n, z, lambda k: (z.sin, z.cos)[k % 2]() * (-1 if k % 4 in (2, 3) else 1), (), (1.5,), 0.25)
+
+
+def erf_over_argument(n: int, z: Ball) -> Ball:
+    """The n-th derivative of erf(z)/z = 2/√π·₁F₁(½; 3/2; −z²)."""
+
+    def erf(k: int) -> Ball:
+        return (-1) ** (k - 1) * z.hermite_h(z * 0 + k - 1) * (-z * z).exp() if k else z.erf() / factor
+
+    factor = 2 / (z * 0).pi().sqrt()
+    return _over_argument(n, z, erf, (0.5,), (1.5,), 1.0) * factor
+
+
+def sine_integral_over_argument(n: int, z: Ball) -> Ball:
+    """The n-th derivative of Si(z)/z = ₁F₂(½; 3/2, 3/2; −z²/4)."""
+    return _over_argument(n, z, lambda k: moment_of_cosine(k - 1, z) if k else z.si(), (0.5,), (1.5, 1.5), 0.25)
+
+
+def _over_argument(
+    n: int, z: Ball, derivative: Callable[[int], Ball], a: Sequence[float], b: Sequence[float], scale: float
+) -> Ball:
+    """The n-th derivative of g(z) = φ(z)/z, away from 0 from one order to the next: z g^(n) + n g^(n−1) = φ^(n).
+
+    Near 0 with F_k = pFq(a + k; b + k; −s·z²), which has the slope −2s·z·Π(a + k)/Π(b + k)·F_(k+1), and g = F_0; s is the scale.
+    """
     if z.abs_lower() > 1:
-        wave = (z.sin, z.cos)[n % 2]() * (-1 if n % 4 in (2, 3) else 1)
-        return (wave - n * moment_of_cosine(n - 1, z)) / z
-    terms = {(0, 0): z * 0 + 1}  # of z^a F_k
+        found = derivative(0) / z
+        for k in range(1, n + 1):
+            found = (derivative(k) - k * found) / z
+        return found
+    terms = {(0, 0): z * 0 + 1}  # of z^i F_k
     for _ in range(n):
         new: dict[tuple[int, int], Ball] = {}
-        for (a, k), c in terms.items():
-            if a:
-                new[a - 1, k] = new.get((a - 1, k), 0) + c * a
-            new[a + 1, k + 1] = new.get((a + 1, k + 1), 0) - c / (2 * k + 3)
+        for (i, k), c in terms.items():
+            if i:
+                new[i - 1, k] = new.get((i - 1, k), 0) + c * i
+            up, down = math.prod(v + k for v in a), math.prod(v + k for v in b)
+            new[i + 1, k + 1] = new.get((i + 1, k + 1), 0) - c * (2 * scale * up) / down
         terms = new
-    F = {k: (-z * z / 4).hypgeom_0f1((z * 0 + 2 * k + 3) / 2) for _, k in terms}
-    return sum((c * z**a * F[k] for (a, k), c in terms.items()), z * 0)
+    w = -scale * z * z
+    F = {k: w.hypgeom([z * 0 + v + k for v in a], [z * 0 + v + k for v in b]) for _, k in terms}
+    return sum((c * z**i * F[k] for (i, k), c in terms.items()), z * 0)
 
 
 def moment_of_exponential(n: int, z: Ball) -> Ball:

@@ -9,7 +9,6 @@ from .tree import Call, IntegerPower, Number, Power, Quotient, Relation, Tree, W
 Key: TypeAlias = tuple[object, ...]  # a condition, and the nodes, by identity, on which it is
 
 _SHARED = {"log": "positive", "sqrt": "not negative", "asin": "arc", "acos": "arc"}  # conditions that others have, too
-PARTIAL = {name: _SHARED.get(name, name) for name, f in FUNCTIONS.items() if f.partial} | {"atan2": "atan2"}
 GIVES = {"positive": ("not negative", "not zero")}
 
 
@@ -24,8 +23,10 @@ def key_of(tree: Tree) -> Key | None:
             return "not negative", id(base)
         case Power(base, _):
             return "positive", id(base)
-        case Call(name, arguments) if name in PARTIAL:
-            return PARTIAL[name], *map(id, arguments)
+        case Call("atan2", (y, x)):
+            return "atan2", id(y), id(x)
+        case Call(name, (u,)) if FUNCTIONS[name].partial:
+            return _SHARED.get(name, name), id(u)
         case Where():
             return "where", id(tree)
         case _:

@@ -12,7 +12,7 @@ Arrays are read number by number, equal ones once: a thousand times slower than 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,7 @@ from ..common.outward import UP_FEW
 from .elementary import RANGES, crude_range
 from .functions import FUNCTIONS, NOWHERE, Function, Turning
 from .intervals import UNDEFINED, Interval
-from .parser import parse
-from .real_balls import IntervalAlgebra
-from .tape import Algebra, Tape
+from .tape import Algebra
 
 BITS = 80  # of balls that are rounded to floats
 LEAST = 5e-324  # what a float may lose of a smaller number
@@ -105,13 +103,6 @@ class SeriesAlgebra(Algebra[Any, bool | None]):
         return None if part is None else not part
 
 
-@cache
-def _slope(f: Function) -> tuple[Tape, bool]:
-    """The slope as a tape in u and y, and whether y occurs."""
-    found = parse(f.slope, ("u", "y"))
-    return found.tape, 2 in found.variables
-
-
 def taylor(f: Function, x: arb, order: int) -> list[arb]:
     """φ^(k)/k! on x for k = 0 … order; NaN where nothing is known."""
     if not x.is_finite() or (f.domain and not f.domain.has(x)):
@@ -126,7 +117,7 @@ def taylor(f: Function, x: arb, order: int) -> list[arb]:
     found = [range_of(f, x)]
     if f.slope == NOWHERE:
         return found + [UNKNOWN] * order
-    tape, own = _slope(f)
+    tape, own = f.slope_formula.tape, 2 in f.slope_formula.variables
     before = ctx.cap
     try:
         for k in range(order):
@@ -140,11 +131,6 @@ def taylor(f: Function, x: arb, order: int) -> list[arb]:
     finally:
         ctx.cap = before
     return found
-
-
-def slope_range(f: Function, x: Interval, y: Interval) -> Interval:
-    """The slope on an interval, where φ is within y."""
-    return _slope(f)[0].run(IntervalAlgebra([x, y]))[0] if f.slope != NOWHERE else UNDEFINED
 
 
 def on_torch(f: Function, x: Any) -> Any:
@@ -163,7 +149,7 @@ def on_torch(f: Function, x: Any) -> Any:
         @staticmethod
         def backward(context: Any, above: Any) -> Any:
             u, y = (t.reshape(-1) for t in context.saved_tensors)
-            slope = evaluate(parse(f.slope, ("u", "y")), torch.stack([u, y], dim=1))
+            slope = evaluate(f.slope_formula, torch.stack([u, y], dim=1))
             return above * slope.reshape(above.shape)
 
     return ThroughBalls.apply(x)
@@ -174,9 +160,7 @@ def range_of(f: Function, x: arb) -> arb:
     if x.is_exact():
         return f.ball(x)
     whole = Interval(x.lower(), x.upper())
-    found = (
-        crude_range(f, whole) if isinstance(f.shape, Turning) else RANGES[f.name](whole)
-    )  # the other asks for slopes
+    found = crude_range(f, whole) if isinstance(f.shape, Turning) else RANGES.of(f)(whole)  # the other asks for slopes
     return found.ball() if found is not UNDEFINED else UNKNOWN
 
 
@@ -230,7 +214,7 @@ def bounds(f: Function, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
         low, high = max(low, closed[0]), min(high, closed[1])
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             return -math.inf, math.inf
-        found = RANGES[f.name](Interval(arb(low), arb(high)))
+        found = RANGES.of(f)(Interval(arb(low), arb(high)))
         return (found.lower(), found.upper()) if found is not UNDEFINED else (-math.inf, math.inf)
 
     least, most = _each(on, 2, low, high)

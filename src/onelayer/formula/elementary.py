@@ -13,7 +13,19 @@ from typing import Any, TypeAlias
 
 from flint import arb
 
-from .functions import FUNCTIONS, NATURAL, BetweenPoles, Even, Function, Monotone, Pole, Steps, Turning, Valley, Wave
+from .functions import (
+    BetweenPoles,
+    Even,
+    Function,
+    Monotone,
+    Pole,
+    Readings,
+    Steps,
+    Turning,
+    Valley,
+    Wave,
+    natural_domain,
+)
 from .intervals import (
     ONE,
     UNDEFINED,
@@ -36,14 +48,14 @@ _WIDE = arb(2) ** 64
 _TURN = arb(4.49)  # sinc decreases up to 4.4934…, where it is −0.21723…
 _SINC_LEAST = arb(-0.21724)
 _STEEPEST = arb(0.43619)
-_NATURAL = {name: tuple(map(arb, ends)) for name, ends in NATURAL.items()}
 
 
 def natural(name: str, x: Interval) -> Interval:
     """The part of x in the closed domain of a function; x itself where there is none, or no such function."""
-    lo, hi = _NATURAL.get(name, (None, None))
-    outside = x is UNDEFINED or (lo is not None and x.hi < lo) or (hi is not None and x.lo > hi)
-    return x if outside else cut(x, lo, hi)
+    domain = natural_domain(name)
+    if domain is None or x is UNDEFINED or x.hi < domain[0] or x.lo > domain[1]:
+        return x
+    return cut(x, *map(_bound, domain))
 
 
 def cut(x: Interval, lo: arb | None, hi: arb | None) -> Interval:
@@ -230,7 +242,7 @@ def _where_defined(f: Function) -> Range:
     return on
 
 
-RANGES: dict[str, Range] = {name: _where_defined(f) for name, f in FUNCTIONS.items()}
+RANGES = Readings(_where_defined)
 
 
 def rational_power(x: Interval, exponent: Fraction) -> Interval:

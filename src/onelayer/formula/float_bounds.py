@@ -22,7 +22,7 @@ from ..common.outward import UP, U
 from . import special
 from .derived import spread
 from .expression import Condition, Formula
-from .functions import FUNCTIONS, NATURAL
+from .functions import FUNCTIONS, natural_domain
 from .numeric import ArrayAlgebra, evaluate
 from .real_balls import holds
 from .tape import Algebra
@@ -97,9 +97,8 @@ class BoundedAlgebra(Algebra[Pair, Any]):
 
     def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
         values = [v for v, _ in arguments]
-        if name in NATURAL:  # NaN stays NaN
-            low, high = NATURAL[name]
-            values = [np.minimum(np.maximum(values[0], low), high)]
+        if domain := natural_domain(name):  # NaN stays NaN
+            values = [np.minimum(np.maximum(values[0], domain[0]), domain[1])]
         y = self.plain.call(name, values)
         if name in ("min", "max"):
             return y, reduce(np.maximum, [e for _, e in arguments])
@@ -274,8 +273,8 @@ class DefinedAlgebra(BoundedAlgebra):
 
     def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
         value, error = super().call(name, arguments)
-        if name in NATURAL:
-            (x, e), (low, high) = arguments[0], NATURAL[name]
+        if domain := natural_domain(name):
+            (x, e), (low, high) = arguments[0], domain
             inside = np.where(np.equal(e, 0), (x >= low) & (x <= high), (x - e > low) & (x + e < high))
             error = np.where(inside, error, np.inf)
         return value, error

@@ -13,13 +13,16 @@ flint is not imported here, so that words cost nothing: balls are asked for thei
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from . import ball_functions as balls
 from .ball_functions import Ball, Taylor
+
+if TYPE_CHECKING:
+    from .expression import Formula
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,24 @@ class Function:
     synonyms: tuple[str, ...] = ()
     drawn: str = ""  # what books call it, if another name
     letter: bool = False  # its name is a variable's, too, where no bracket follows
+    beside: "Mapping[str, Function]" = field(
+        default_factory=dict, compare=False, repr=False
+    )  # others that its slope may name
+
+    def __post_init__(self) -> None:
+        lo, hi = (self.domain.lo, self.domain.hi) if self.domain else (-math.inf, math.inf)
+        least, most = (getattr(self.shape, end, None) for end in ("least", "most"))
+        assert lo < hi, self.name
+        assert least is None or most is None or least <= most, self.name
+        assert all(lo <= place <= hi for place in self.singular), self.name
+        assert not (self.holder and math.isfinite(self.steepest)), self.name  # one of them bounds how far it can move
+
+    @cached_property
+    def slope_formula(self) -> "Formula":
+        """The slope in the variables u and y."""
+        from .parser import parse
+
+        return parse(self.slope, ("u", "y"), self.beside)
 
     @property
     def natural(self) -> tuple[float, float] | None:
@@ -142,8 +163,18 @@ def _inverse(n: int) -> float:
     return 1 / n * (1 + 2.0**-50)
 
 
+def _largest_hermite(n: int) -> float:
+    """2/√π·max |H_n(u)e^(−u²)|/(n + 1), or more, by Cramér's inequality."""
+    return 1.1284 * 1.0865 * math.sqrt(2.0**n * math.factorial(n)) / (n + 1)
+
+
 def _family(
-    stem: str, words: str, derivative: Callable[[int, Ball], Ball], shapes: Callable[[int], Shape], **facts: Any
+    stem: str,
+    words: str,
+    derivative: Callable[[int, Ball], Ball],
+    shapes: Callable[[int], Shape],
+    shown: bool = True,
+    **facts: Any,
 ) -> list[Function]:
     """A function and its derivatives, each the slope of the one before. Facts hold for all of them, or are functions of n."""
     found = []
@@ -152,7 +183,7 @@ def _family(
         name, next_one = (f"{stem}{k}" if k else stem for k in (n, n + 1))
         slope, said = f"{next_one}(u)" if n < LAST_DERIVATIVE else NOWHERE, f"derivative of order {n} of {stem}"
         own.setdefault("taylor", balls.by_derivatives(derivative, n))
-        own |= {"hidden": n > 0} | ({"synonyms": (), "drawn": ""} if n else {})
+        own |= {"hidden": n > 0 or not shown} | ({"synonyms": (), "drawn": ""} if n else {})
         found.append(Function(name, said if n else words, partial(derivative, n), slope, shapes(n), **own))
     return found
 
@@ -221,6 +252,12 @@ _RECORDS = [
              array=lambda n: "special" if n < 2 else "", analytic=EVERYWHERE),
     *_family("exprel", "(e^x - 1)/x, and 1 at 0", balls.moment_of_exponential, lambda n: Monotone(0.0), ends=True,
              array=lambda n: "special" if n < 2 else "", analytic=EVERYWHERE),
+    *_family("erfrel", "erf(x)/x, and its limit at 0", balls.erf_over_argument,
+             lambda n: Turning(-_largest_hermite(n), _largest_hermite(n)), analytic=EVERYWHERE, shown=False,
+             taylor=lambda n: balls.bounded(balls.erf_over_argument, _largest_hermite, n)),
+    *_family("sirel", "si(x)/x, and 1 at 0", balls.sine_integral_over_argument,
+             lambda n: Turning(-_inverse((n + 1) ** 2), _inverse((n + 1) ** 2)), analytic=EVERYWHERE, shown=False,
+             taylor=lambda n: balls.bounded(balls.sine_integral_over_argument, lambda k: _inverse((k + 1) ** 2), n)),
     Function("cbrt", "cube root, of negative numbers too", balls.cbrt, "1/(3*y**2)", Monotone(), holder=(1.6, 1 / 3),
              array="special", singular=(0.0,)),
     Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
@@ -291,5 +328,49 @@ _RECORDS = [
              lambda n: Monotone(None if n % 2 else float(n == 0), 0.0 if n % 2 else None, n % 2 == 1),
              domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True),
 ]  # fmt: skip
-FUNCTIONS = {record.name: record for record in _RECORDS}
-NATURAL = {f.name: f.natural for f in _RECORDS if f.natural}
+
+
+class OwnName(str):
+    """The name of a function of the user's own in a tree; it knows its record."""
+
+    record: Function
+
+    def __new__(cls, record: Function) -> "OwnName":
+        found = super().__new__(cls, record.name)
+        found.record = record
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnName, (self.record,)
+
+
+class Readings(dict[str, Any]):
+    """Something of every function by its name: kept for those of the language, made anew for the user's own."""
+
+    def __init__(self, make: Callable[[Function], Any], **known: Any) -> None:
+        super().__init__(known)
+        self.make = make
+
+    def __missing__(self, name: str) -> Any:
+        if isinstance(name, OwnName):
+            return self.make(name.record)
+        self[name] = self.make(FUNCTIONS[name])
+        return self[name]
+
+    def of(self, f: Function) -> Any:
+        return self[f.name if f.name in FUNCTIONS else OwnName(f)]
+
+
+class _Functions(dict[str, Function]):
+    def __missing__(self, name: str) -> Function:
+        if isinstance(name, OwnName):
+            return name.record
+        raise KeyError(name)
+
+
+FUNCTIONS = _Functions({record.name: record for record in _RECORDS})
+
+
+def natural_domain(name: str) -> tuple[float, float] | None:
+    """The closed domain to which arguments of a function of one variable are cut; None if there is none."""
+    return FUNCTIONS[name].natural if name in FUNCTIONS or isinstance(name, OwnName) else None

@@ -29,7 +29,8 @@ from . import tree as trees
 from .compact import ONE, ZERO, negated, over, plus, power, times
 from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, Function
+from .own import own_names
 from .parser import parse
 from .printing import to_text
 from .tree import Node, Predicate, Tree, children, postorder, substituted
@@ -75,7 +76,7 @@ def gradient(formula: Formula) -> Formula | None:
             return None
         names = formula.names if LETTERS.isdisjoint(formula.names) else None  # y1(…) would be a product
         try:
-            found = parse("; ".join(to_text(output, names) for output in outputs), names)
+            found = parse("; ".join(to_text(output, names) for output in outputs), names, _own(outputs))
         except InputError:
             return None
         if not found.limits:
@@ -178,7 +179,7 @@ class _Differentiation:
     def slope(self, call: trees.Call) -> Node:
         """The derivative of a function of one argument."""
         if id(call) not in self.slopes:
-            template, parts = parse(FUNCTIONS[call.name].slope, ("u", "y")).outputs[0], (call.arguments[0], call)
+            template, parts = FUNCTIONS[call.name].slope_formula.outputs[0], (call.arguments[0], call)
             found = substituted(
                 template, lambda tree: parts[tree.index - 1] if isinstance(tree, trees.Variable) else None
             )
@@ -220,6 +221,11 @@ class _Differentiation:
 
 def _where(test: Predicate, yes: Node, no: Node) -> Node:
     return yes if yes is no else trees.Where(test, yes, no)
+
+
+def _own(roots: Sequence[Node]) -> dict[str, Function]:
+    """The functions of the user's own in trees, and those beside them."""
+    return {other: f for name in own_names(roots) for other, f in name.record.beside.items()}
 
 
 def _size(roots: Sequence[Node]) -> int:

@@ -9,7 +9,7 @@ where u = 0, their limit (`removable`). Not checked: whether the formula has a v
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from ..common.numbers import counted
 from . import tree as trees
 from .expression import Condition, Formula
 from .faults import TooManyFaults, add_fault, refusal_of
+from .functions import Function, OwnName
 from .literal import constant_exponent, literal
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
@@ -33,16 +34,16 @@ _PREDICATE = trees.Relation("<", _NODE, trees.Constant("e"))  # and of a conditi
 _Tree = TypeVar("_Tree")
 
 
-def parse(text: str, names: Sequence[str] | None = None) -> Formula:
+def parse(text: str, names: Sequence[str] | None = None, own: Mapping[str, Function] | None = None) -> Formula:
     """The formula that `text` writes down, outputs separated by `;`.
 
     With `names` the variables are exactly those, in that order; a name may replace the constant e. Without, they are x1,
-    x2, …, or the names that occur: x, y, z, t, then the others from A to Z. Decimals are exact: 0.1 is 1/10. Raises
-    InputError, in one line, for everything outside the language.
+    x2, …, or the names that occur: x, y, z, t, then the others from A to Z. Decimals are exact: 0.1 is 1/10. `own` are functions
+    of the user's own. Raises InputError, in one line, for everything outside the language.
     """
     line = screen(text)
-    typed = as_canonical(line, names)
-    reader = _Reader(typed)
+    typed = as_canonical(line, names, own=frozenset(own or ()))
+    reader = _Reader(typed, own=own)
     outputs = reader.all_of(typed.text.split(";"), reader.node)
     kept = plain(text) if typed.text == line else typed.text
     return Formula(kept, reader.all_names(*outputs), outputs, typed.declared, tuple(reader.limits))
@@ -60,8 +61,8 @@ def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
 class _Reader:
     """Reads expressions over one set of names, sharing equal subtrees between them."""
 
-    def __init__(self, typed: Typed, asked: str = EXAMPLE) -> None:
-        self.typed, self.asked = typed, asked
+    def __init__(self, typed: Typed, asked: str = EXAMPLE, own: Mapping[str, Function] | None = None) -> None:
+        self.typed, self.asked, self.own = typed, asked, own or {}
         self.names = typed.names
         self.index = {name: i for i, name in enumerate(typed.names or (), 1)}
         self.faults = list(typed.faults)
@@ -226,7 +227,7 @@ class _Reader:
         if not isinstance(syntax.func, ast.Name):
             raise refuse(f"a call of {self.piece(syntax.func)}")
         name, count = syntax.func.id, len(syntax.args)
-        if name not in FUNCTIONS:
+        if name not in FUNCTIONS and name not in self.own:
             raise refuse(f"the unknown function {clip(name)}")
         if syntax.keywords or any(isinstance(argument, ast.Starred) for argument in syntax.args):
             raise refuse(f"named or starred arguments in {self.piece(syntax)}", "pass plain arguments")
@@ -245,7 +246,7 @@ class _Reader:
             return accurate_log(arguments[0], self.share)
         if name == "sqrt":
             arguments = (sum_of_squares(arguments[0], self.share),)
-        return self.share(trees.Call, name, arguments)
+        return self.share(trees.Call, OwnName(self.own[name]) if name in self.own else name, arguments)
 
     def written(self, name: str, arguments: tuple[Node, ...], depth: int) -> Node:
         """What a function stands for, at its arguments."""

@@ -113,7 +113,7 @@ def _hyperbolic(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
 
     def on(z: Rectangle) -> Rectangle:
         own, slope, (c, s) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), _turn(z[2])
-        low, high = _products(*own, c, np.ones_like(c))
+        low, high = _products(own[0], own[1], c, np.ones_like(c))
         size = np.maximum(np.abs(own[0]), np.abs(own[1]))
         return outward(low, high, np.maximum(np.abs(slope[0]), np.abs(slope[1])) * s, size)
 

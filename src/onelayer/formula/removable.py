@@ -7,6 +7,7 @@ v^k·ψ(v) with ψ without zero at 0 (`_SPLIT`), and then v cancels against the 
 
     tan v = v·sinc(v)/cos v           sinh v = v·e^v·exprel(−2v)          tanh v = v·2σ(2v)·exprel(−2v)
     log1p v = v/exprel(log1p v)       asin v = v/sinc(asin v)             atan v = v·cos(atan v)/sinc(atan v)
+    W(v) = v·e^(−W(v))                J_1(v) = v·(J_0(v) + J_2(v))/2      cosh v − 1 = v²·e^v·exprel(−v)²/2
 
 Where the quotient is defined its value is unchanged. Where a factor that cancels is 0, it had none, and now has its limit; these
 factors are remembered. Nothing is rewritten unless zeros that meet cancel altogether.
@@ -15,15 +16,21 @@ Beside these, rewritings that change no value and avoid cancellation: e^u − 1,
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from .functions import LAST_ORDER
 from .printing import to_text
 from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, variables
 
 Make = Callable[..., Node]  # make(kind, *fields): the node, the same object for the same fields
 ONE, TWO = Fraction(1), Fraction(2)
+VANISHING = {"sin", "tan", "sinh", "tanh", "expm1", "log1p", "asin", "atan", "asinh", "atanh", "lambertw", "erf", "si"}
+VANISHING |= {
+    f"{kind}{n}" for kind in "ji" for n in range(1, LAST_ORDER // 2 + 1)
+}  # v divides these; all others do not at 0
 LARGEST = 10**280  # of the whole numbers that a rewritten quotient may have
 
 
@@ -93,29 +100,57 @@ def _split(node: Node, make: Make) -> tuple[Node, int, Split] | None:
         found: Node = make(Call, name, arguments)
         return found
 
+    def times(number: Fraction, factor: Node) -> Node:
+        found: Node = make(Product, (make(Number, number), factor))
+        return found
+
     if isinstance(node, Sum) and len(node.terms) == 2:
         for first, second in (node.terms, node.terms[::-1]):
             taken = second.operand if isinstance(second, Negation) else None
-            for one, wave, half in ((first, taken, Fraction(1, 2)), (taken, first, Fraction(-1, 2))):  # ±(1 − cos v)
-                if one == Number(ONE) and isinstance(wave, Call) and wave.name == "cos":
+            for one, wave, sign in ((first, taken, 1), (taken, first, -1)):  # ±(1 − cos v), ±(1 − cosh v)
+                if one == Number(ONE) and isinstance(wave, Call) and wave.name in ("cos", "cosh"):
                     v = wave.arguments[0]
-                    return v, 2, (half, [(call("sinc", make(Quotient, v, make(Number, TWO))), 2)])
-    if not isinstance(node, Call) or node.name not in ("sin", "tan", "sinh", "tanh", "expm1", "log1p", "asin", "atan"):
+                    half: Node = make(Quotient, v, make(Number, TWO))
+                    if wave.name == "cos":
+                        return v, 2, (Fraction(sign, 2), [(call("sinc", half), 2)])
+                    return v, 2, (Fraction(-sign, 2), [(call("exp", v), 1), (call("exprel", make(Negation, v)), 2)])
+    if not isinstance(node, Call) or node.name not in VANISHING:
         return None
-    v = node.arguments[0]
-    double: Node = make(Product, (make(Number, TWO), v))
-    shrunk = call("exprel", make(Negation, double))
-    splits: dict[str, Callable[[], Split]] = {
-        "sin": lambda: (ONE, [(call("sinc", v), 1)]),
-        "tan": lambda: (ONE, [(call("sinc", v), 1), (call("cos", v), -1)]),
-        "sinh": lambda: (ONE, [(call("exp", v), 1), (shrunk, 1)]),
-        "tanh": lambda: (TWO, [(call("sigmoid", double), 1), (shrunk, 1)]),
-        "expm1": lambda: (ONE, [(call("exprel", v), 1)]),
-        "log1p": lambda: (ONE, [(call("exprel", node), -1)]),
-        "asin": lambda: (ONE, [(call("sinc", node), -1)]),
-        "atan": lambda: (ONE, [(call("cos", node), 1), (call("sinc", node), -1)]),
+    v, order = node.arguments[0], re.fullmatch(r"([ji])([1-9][0-9]*)", node.name)
+    if order:
+        kind, n = order[1], int(order[2])
+        terms = [times(c, call(f"{kind}{m}", v)) for m, c in _bessel_terms(n, 1 if kind == "j" else -1).items()]
+        return v, n, (ONE, [(make(Sum, tuple(terms)), 1)])
+    by_sine, by_exp = call("sinc", node), call("exprel", times(-TWO, node))  # with w = asin v …: v = sin w
+    shrunk = call("exprel", times(-TWO, v))  # (1 − e^(−2v))/2v
+    splits: dict[str, Split] = {
+        "sin": (ONE, [(call("sinc", v), 1)]),
+        "tan": (ONE, [(call("sinc", v), 1), (call("cos", v), -1)]),
+        "sinh": (ONE, [(call("exp", v), 1), (shrunk, 1)]),
+        "tanh": (TWO, [(call("sigmoid", times(TWO, v)), 1), (shrunk, 1)]),
+        "expm1": (ONE, [(call("exprel", v), 1)]),
+        "log1p": (ONE, [(call("exprel", node), -1)]),
+        "asin": (ONE, [(by_sine, -1)]),
+        "atan": (ONE, [(call("cos", node), 1), (by_sine, -1)]),
+        "asinh": (ONE, [(call("exp", node), -1), (by_exp, -1)]),
+        "atanh": (ONE / 2, [(call("sigmoid", times(TWO, node)), -1), (by_exp, -1)]),
+        "lambertw": (ONE, [(call("exp", node), -1)]),
+        "erf": (ONE, [(call("erfrel", v), 1)]),
+        "si": (ONE, [(call("sirel", v), 1)]),
     }
-    return v, 1, splits[node.name]()
+    return v, 1, splits[node.name]
+
+
+def _bessel_terms(n: int, sign: int) -> dict[int, Fraction]:
+    """{m: c_m} with J_n(v) = v^n·Σ c_m J_m(v), as J_m = v·(J_(m−1) + J_(m+1))/2m; for I_m with a minus sign."""
+    terms = {n: ONE}
+    for _ in range(n):
+        new: dict[int, Fraction] = {}
+        for m, c in terms.items():
+            new[m - 1] = new.get(m - 1, Fraction(0)) + c / (2 * m)
+            new[m + 1] = new.get(m + 1, Fraction(0)) + sign * c / (2 * m)
+        terms = new
+    return terms
 
 
 def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:

@@ -36,18 +36,22 @@ class Typed:
         return f"f({', '.join(self.names)}) = {self.text}" if self.declared and self.names else self.text
 
 
-def as_canonical(line: str, names: Sequence[str] | None, condition: bool = False) -> Typed:
+def as_canonical(
+    line: str, names: Sequence[str] | None, condition: bool = False, own: frozenset[str] = frozenset()
+) -> Typed:
     """The line, a formula or a condition, in canonical words. With faults, the text is the likely repair."""
-    found = _written(line, names, condition)
+    found = _written(line, names, condition, own)
     if not found.faults or not all(fault.repaired for fault in found.faults):
         return found
     known = found.names if found.declared else names
-    again = _written(found.text, known, condition)  # the repair has names of its own, and is tried before it is offered
+    again = _written(
+        found.text, known, condition, own
+    )  # the repair has names of its own, and is tried before it is offered
     left = [replace(fault, repaired=False) for fault in again.faults]
     return Typed(again.text, again.names, (*found.faults, *left), found.declared)
 
 
-def _written(line: str, names: Sequence[str] | None, condition: bool) -> Typed:
+def _written(line: str, names: Sequence[str] | None, condition: bool, own: frozenset[str]) -> Typed:
     """The line, written once."""
     given = None if names is None else check_names(names, RESERVED | {"pi"})
     lexemes = lexemes_of(line, frozenset(given or ()))
@@ -64,7 +68,7 @@ def _written(line: str, names: Sequence[str] | None, condition: bool) -> Typed:
             given = check_names(declared, RESERVED | {"pi"})
         elif declared is not None and (strange := [name for name in declared if name not in (given or ())]):
             add_fault(faults, f"the argument {clip(strange[0])}", "use the names in the domain")
-        writer = CanonicalWriter(lexemes, given, faults)
+        writer = CanonicalWriter(lexemes, given, faults, own)
         writer.write()
         variables = writer.variables() if given is None else given
     except TooManyFaults:

@@ -16,8 +16,10 @@ _USE = f"see {PAGE} for the functions that there are"
 class CanonicalWriter:
     """Writes lexeme after lexeme, and knows what stands before: an operand or not, and after which operator."""
 
-    def __init__(self, lexemes: list[Lexeme], names: tuple[str, ...] | None, faults: list[Fault]) -> None:
-        self.lexemes, self.names, self.faults = lexemes, names, faults
+    def __init__(
+        self, lexemes: list[Lexeme], names: tuple[str, ...] | None, faults: list[Fault], own: frozenset[str]
+    ) -> None:
+        self.lexemes, self.names, self.faults, self.own = lexemes, names, faults, own
         self.known = frozenset(names or ())
         self.pieces: list[str] = []
         self.last: Lexeme | None = None  # that ended an operand; None where one may begin
@@ -132,7 +134,7 @@ class CanonicalWriter:
         self.join(lexeme)
         word = lexeme.text if lexeme.text in self.known else SYNONYMS.get(lexeme.text, lexeme.text)
         letter = calls and word in LETTERS | ORDERED.keys() and not (self.names is None and word in self.alone)
-        if word not in self.known and (word in RESERVED or letter):
+        if word not in self.known and (word in RESERVED or letter or (calls and word in self.own)):
             return self.ordered(i, word) if word in ORDERED else self.function(i, word)
         if calls and not self.is_variable(word):
             return self.strange_function(i)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..common.errors import InputError
 from ..common.numbers import exact
+from ..formula.own import own_names
 from .decoding import Decoding
 from .domain import Domain, domain_of
 from .sides import MOST_VARIABLES
@@ -39,14 +40,15 @@ class Description:
 
     @staticmethod
     def of(target: Target) -> "Description":
+        own = target.formula is not None and own_names(target.formula.outputs)  # which a folder cannot keep
         return Description(
-            kind=target.kind,
+            kind="callable" if own else target.kind,
             text=target.text,
             domain=target.domain,
             shape=target.shape,
             output_shape=target.output_shape,
             sequence=target.sequence,
-            formula=target.formula.text if target.formula else None,
+            formula=target.formula.text if target.formula and not own else None,
             data=target.data.record() if target.data is not None else None,
             margin=target.margin,
         )

@@ -4,6 +4,7 @@ Names in the domain decide. Without them the variables are x1, x2, …, or the n
 x, y, z, t, then the others from A to Z. Imports nothing heavy, so that the command line refuses bad text quickly.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ..common.errors import InputError
@@ -16,9 +17,11 @@ from .sides import MOST_VARIABLES
 Side = TypeVar("Side")
 
 
-def variables_of(formula: str, within: str | None = None) -> tuple[str, ...]:
-    """The variables of a formula and of the condition on its domain, in order."""
-    own = parse(formula).names
+def variables_of(
+    formula: str, within: str | None = None, functions: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """The variables of a formula, which may have functions of the user's, and of the condition on its domain, in order."""
+    own = parse(formula, own=functions).names
     more = () if within is None else parse_condition(within).names
     if set(more) <= set(own):
         return own
@@ -30,20 +33,24 @@ def variables_of(formula: str, within: str | None = None) -> tuple[str, ...]:
     return in_order([*own, *more])
 
 
-def spread(sides: Any, formula: str, within: str | None = None, least: int = 1) -> Any:
+def spread(
+    sides: Any, formula: str, within: str | None = None, least: int = 1, functions: Mapping[str, Any] | None = None
+) -> Any:
     """Sides as given; a single interval without a name stands for every variable: of x1, x2, …, `least` or more."""
     if isinstance(sides, dict) or len(sides) != 1:
         return sides
-    names = variables_of(formula, within)
+    names = variables_of(formula, within, functions)
     count = max(least if _indexed(names) else 1, len(names), 1)
     if count > MOST_VARIABLES:
         raise InputError(f"at most {MOST_VARIABLES} variables", f"{count}", "use fewer variables")
     return list(sides) * count
 
 
-def named(sides: list[Side], formula: str, within: str | None = None) -> list[Side] | dict[str, Side]:
+def named(
+    sides: list[Side], formula: str, within: str | None = None, functions: Mapping[str, Any] | None = None
+) -> list[Side] | dict[str, Side]:
     """The sides by name, if the formula has names. Refused: sides that differ, for names whose order is anybody's guess."""
-    names = variables_of(formula, within)
+    names = variables_of(formula, within, functions)
     if not names or _indexed(names):
         return sides
     change = f"name the sides in the domain: {', '.join(names[:8])}"
@@ -55,7 +62,7 @@ def named(sides: list[Side], formula: str, within: str | None = None) -> list[Si
             change = f"leave out {counted(len(sides) - len(names), 'side')}, or name all of them"
         raise InputError(f"{counted(len(names), 'side')}, one per variable", found, change)
     alike = all(side == sides[0] for side in sides)
-    if not (alike or set(names) <= set(FIRST) or parse(formula).declared):
+    if not (alike or set(names) <= set(FIRST) or parse(formula, own=functions).declared):
         found = f"different sides for {', '.join(names[:8])}"
         raise InputError("a domain that says which side is whose", found, change)
     return dict(zip(names, sides, strict=True))

@@ -15,7 +15,7 @@ from ..common.outward import UP_FEW
 from ..formula import Condition, Formula, Interval, enclose, gradient, holds, interval
 from ..formula.additive import terms_of
 from ..formula.float_bounds import evaluate_defined
-from ..formula.functions import NATURAL
+from ..formula.functions import natural_domain
 from ..formula.one_sided import one_sided
 from ..formula.tree import Call, Number, Power, postorder
 
@@ -173,7 +173,7 @@ class FormulaOnBox:
         Only arguments that are cut (`real_balls`) are in doubt: anything else without a value has no finite bound either.
         """
         roots = [tree for tree in postorder(self.formula.outputs) if isinstance(tree, Call | Power)]
-        if not any(t.name in NATURAL if isinstance(t, Call) else isinstance(t.exponent, Number) for t in roots):
+        if not any(natural_domain(t.name) if isinstance(t, Call) else isinstance(t.exponent, Number) for t in roots):
             return True
         pending: list[Box] = [((0.0, 1.0),) * self.dimension]
         for _ in range(BUDGET):

@@ -5,7 +5,7 @@ row order. Internally inputs are [batch, D] and outputs [batch, m], m the number
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, Literal
@@ -26,6 +26,8 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from ..formula import Formula, enclose, interval, parse, to_text
 from ..formula.float_bounds import evaluate_defined
+from ..formula.functions import Function
+from ..formula.own import own_names, together
 from ..formula.tree import Node, switches
 from .callables import Batched, is_module
 from .declared import require_not_contradicted
@@ -49,7 +51,8 @@ class Target:
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
     maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
     its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, unless
-    values contradict them, and the certificate says so. For a formula the modulus is derived; a declared one is only held
+    values contradict them, and the certificate says so. `functions` are `ol.Function`s that a formula may use.
+    For a formula the modulus is derived; a declared one is only held
     against its values. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the jumps
     of `where(…)` in a formula are out of scope. An `nn.Module` is a callable too; if its operations can be written as a
     formula and no modulus is declared, f is that formula: the module in exact arithmetic.
@@ -74,6 +77,7 @@ class Target:
         margin: float = 0.0,
         split: int = 0,
         symmetric: bool = False,
+        functions: Sequence[Function] = (),
     ) -> None:
         if isinstance(domain, Domain) and within is not None:
             raise InputError("one condition", "a Domain and `within` as well", "put the condition into the Domain")
@@ -96,7 +100,8 @@ class Target:
             shape = self.data.sequence_shape(shape)
         if domain is None:
             raise InputError("a domain", "none", "give (low, high) for every variable")
-        self.domain = domain if isinstance(domain, Domain) else self._box(function, domain, within, shape)
+        own = together(functions) if functions else {}
+        self.domain = domain if isinstance(domain, Domain) else self._box(function, domain, within, shape, own)
         self.dimension = self.domain.dimension
         self.formula: Formula | None = None
         self.function: Batched | None = None
@@ -114,7 +119,7 @@ class Target:
 
             text = formula_of(function, self.domain.names)
         if text is not None:
-            self.formula = parse(text, self.domain.names)
+            self.formula = parse(text, self.domain.names, own)
             if self.domain.within is None:
                 FormulaOnBox(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
@@ -180,6 +185,7 @@ class Target:
             if not (values.is_finite() and (values.lower() > 0 or values.upper() < 0)):
                 where = f"{to_text(factor, formula.names)} = 0"
                 found.append(f"where {where} the formula is undefined; its limit is taken")
+        found += [f"{name} as enclosed by its record" for name in own_names(formula.outputs)]
         if not FormulaOnBox(formula, low, high).is_defined(self.domain.within):
             found.append("only points where f is defined are claimed; that it is defined everywhere is not proved")
         return tuple(found)
@@ -261,13 +267,13 @@ class Target:
         return values, error
 
     @staticmethod
-    def _box(function: Any, domain: Any, within: str | None, shape: Any) -> Domain:
+    def _box(function: Any, domain: Any, within: str | None, shape: Any, own: Mapping[str, Function]) -> Domain:
         """The domain of a formula has the formula's names; "0:1" as text is every variable's side."""
         sides = sides_of(domain)
         if isinstance(function, str) and isinstance(sides, list):
             if isinstance(domain, str):
-                sides = spread(sides, function, within, math.prod(shape) if is_shape(shape) else 1)
-            sides = named(sides, function, within)
+                sides = spread(sides, function, within, math.prod(shape) if is_shape(shape) else 1, own)
+            sides = named(sides, function, within, own)
         return domain_of(sides, within)
 
     def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
@@ -297,7 +303,7 @@ class Target:
         return tuple(int(g) for g in given)
 
 
-Function = str | Callable[[Any], Any] | tuple[Any, Any] | Target  # as users give it
+TargetLike = str | Callable[[Any], Any] | tuple[Any, Any] | Target  # as users give it
 
 
 def target_of(function: Any, domain: Any = None, **about: Any) -> Target:

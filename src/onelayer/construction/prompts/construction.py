@@ -32,7 +32,7 @@ from ...proof.certificate import Certificate
 from ...proof.decision import decide
 from ...target.domain import Sides
 from ...target.group_samples import GroupSamples
-from ...target.target import Function, Target, require_tolerance, target_of
+from ...target.target import Target, TargetLike, require_tolerance, target_of
 from ..fitted_groups import FittedGroup
 from ..kinks.remainder import Remainder
 from ..polished.candidate import Candidate
@@ -122,7 +122,7 @@ class Prompt:
 
 @known_options
 def prompt(
-    function: Function,
+    function: TargetLike,
     domain: Sides | None = None,
     tolerance: float = 1e-2,
     *,

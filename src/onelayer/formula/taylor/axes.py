@@ -10,15 +10,14 @@ function, as in `bounds`.
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..derived import coefficients
 from ..expression import Formula
-from ..functions import FUNCTIONS
-from ..parser import parse
+from ..functions import FUNCTIONS, Function, Readings
 from ..tape import Algebra, Tape
 from ..tree import Call, postorder
 from .bounds import BOUNDS, Bounds, power_bounds
@@ -134,7 +133,7 @@ class AxisAlgebra(Algebra[Series, Any]):
         return self._kept(self._called(name, u, start))
 
     def _called(self, name: str, u: Series, start: Bounds) -> Series:
-        slope = _slope_of_arrays(name)
+        slope = SLOPES_OF_ARRAYS[name]
         if slope is not None:
             return integrated(u, start, slope_of(slope.run(_OfOneSeries(self, u))[0]), self.order)
         match name:
@@ -224,14 +223,15 @@ class _OfOneSeries(AxisAlgebra):
         return self.u
 
 
-@cache
-def _slope_of_arrays(name: str) -> Tape | None:
+def _slope_of_arrays(f: Function) -> Tape | None:
     """The slope of a function as a tape in u, if arrays have all that is in it; None where a slope has y."""
-    f = FUNCTIONS[name]
-    slope = parse(f.slope, ("u", "y"))
+    slope = f.slope_formula
     calls = [tree.name for tree in postorder(slope.outputs) if isinstance(tree, Call)]
     quick = 2 not in slope.variables and not f.taylor and all(FUNCTIONS[call].array for call in calls)
-    return slope.tape if quick and name not in ("sin", "cos", "sinh", "cosh", "asin", "acos") else None
+    return slope.tape if quick and f.name not in ("sin", "cos", "sinh", "cosh", "asin", "acos") else None
+
+
+SLOPES_OF_ARRAYS = Readings(_slope_of_arrays)
 
 
 def axis_coefficients(

@@ -15,7 +15,7 @@ import numpy as np
 from ...common.outward import U
 from .. import derived
 from ..float_bounds import ULPS
-from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Steps, Wave
+from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Readings, Steps, Wave
 from ..numeric import called
 from .series import TINY
 
@@ -160,9 +160,9 @@ def _cut(pair: Bounds, least: float | None, most: float | None) -> Bounds:
     return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
 
-BOUNDS: dict[str, Callable[[np.ndarray, np.ndarray], Bounds]] = {
-    **{f.name: _by_shape(f) if f.array else partial(derived.bounds, f) for f in FUNCTIONS.values()},
-    "sinc": _sinc_bounds,
-    "sinc1": _sinc1_bounds,
-    "gelu": _gelu_bounds,
-}
+BOUNDS = Readings(
+    lambda f: _by_shape(f) if f.array else partial(derived.bounds, f),
+    sinc=_sinc_bounds,
+    sinc1=_sinc1_bounds,
+    gelu=_gelu_bounds,
+)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from .. import Condition
-from ..functions import NATURAL
+from ..functions import natural_domain
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
@@ -142,9 +142,10 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     def _defined(self, name: str, u: Enclosed, found: Enclosed) -> Enclosed:
         """The value of a function; if strict, without bounds where u may lie outside its domain."""
-        if not self.strict or name not in NATURAL:
+        domain = natural_domain(name) if self.strict else None
+        if domain is None:
             return found
-        inside = (u.low >= NATURAL[name][0]) & (u.high <= NATURAL[name][1])
+        inside = (u.low >= domain[0]) & (u.high <= domain[1])
         low, high = np.where(inside, found.low, -np.inf), np.where(inside, found.high, np.inf)
         return Enclosed(found.model.choose(~inside, self.space.between(low, high)), low, high)
 
