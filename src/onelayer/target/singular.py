@@ -1,4 +1,4 @@
-"""Where a formula is not analytic: arguments of roots, fractional powers, asin, acos and abs that reach a singular value.
+"""Where a formula is not analytic: arguments of fractional powers and of functions that reach a singular value (`functions`).
 
 √ has an infinite slope where its argument is 0, asin where it is ±1. Such places are points, lines or faces of the domain.
 `places_of` finds them by bisection of the enclosures of the arguments, as points of them: layers and samples are graded
@@ -13,19 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ..formula import Formula, Interval, enclose, evaluate, interval
+from ..formula.functions import FUNCTIONS
 from ..formula.tree import Call, Node, Number, Power, Tree, postorder, variables
 
 EVERYWHERE = (-math.inf, math.inf)
-SINGULAR: dict[str, tuple[tuple[float, ...], tuple[float, float]]] = {  # values of the argument, where it is defined
-    "sqrt": ((0.0,), (0.0, math.inf)),
-    "log": ((0.0,), (0.0, math.inf)),
-    "asin": ((-1.0, 1.0), (-1.0, 1.0)),
-    "acos": ((-1.0, 1.0), (-1.0, 1.0)),
-    "abs": ((0.0,), EVERYWHERE),
-    "cbrt": ((0.0,), EVERYWHERE),
-    "hypot": ((0.0,), EVERYWHERE),
-}
-STEEP = tuple(name for name in SINGULAR if name not in ("abs", "log"))  # finite there, with an infinite slope or a tip
 BOXES = 64  # of one place, before some are followed to points
 POINTS = 16  # of one place, at most
 SAME = 2.0**-7  # share of a side: points closer than this are one
@@ -34,8 +25,9 @@ FINEST = 2.0**-46  # share of a side: how close the points come to the place
 
 def singular_values(tree: Tree) -> tuple[tuple[float, ...], tuple[float, float]]:
     """(values of the arguments at which the node is not analytic, where it is defined); no values if there are none."""
-    if isinstance(tree, Call):
-        return SINGULAR.get(tree.name, ((), EVERYWHERE))
+    if isinstance(tree, Call) and len(tree.arguments) == 1:
+        f = FUNCTIONS[tree.name]
+        return f.singular, (f.domain.lo, f.domain.hi) if f.domain else EVERYWHERE
     if isinstance(tree, Power) and isinstance(tree.exponent, Number) and tree.exponent.value > 0:
         return (0.0,), (0.0, math.inf)
     return (), EVERYWHERE
@@ -49,7 +41,7 @@ def arguments_of(tree: Tree) -> tuple[Node, ...]:
 def singular_nodes(formula: Formula, steep: bool = False) -> list[Node]:
     """The singular nodes, children before parents; with `steep` only those of finite value and infinite slope."""
     nodes = [t for t in postorder(formula.outputs) if singular_values(t)[0] and variables(t)]
-    return [t for t in nodes if not steep or isinstance(t, Power) or (isinstance(t, Call) and t.name in STEEP)]  # type: ignore[misc]
+    return [t for t in nodes if not steep or isinstance(t, Power) or (isinstance(t, Call) and FUNCTIONS[t.name].holder)]  # type: ignore[misc]
 
 
 def reaches(values: tuple[float, ...], arguments: list[Interval]) -> bool:

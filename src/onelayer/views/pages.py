@@ -25,11 +25,13 @@ from .page_files import asset, plotly_source
 from .scene import Scene, output_names
 from .sections import slider_ends, start_point, why_not_on_page
 
+SEVERAL = ("atan2", "min", "max")  # functions of several variables
+
 
 def formula_record(formula: Formula | None) -> dict[str, Any] | None:
     """{steps, outputs}: the outputs are places of values. None where f is no formula, or has functions that pages lack."""
     calls = [tree.name for tree in postorder(formula.outputs if formula else ()) if isinstance(tree, Call)]
-    if formula is None or not all(FUNCTIONS[name].array for name in calls if name in FUNCTIONS):
+    if formula is None or not all(name in SEVERAL or (name in FUNCTIONS and FUNCTIONS[name].array) for name in calls):
         return None
     steps = StepList()
     outputs = formula.tape.run(steps)

@@ -10,7 +10,7 @@ const FORMULA = {
   and: (...parts) => parts.every(Boolean), or: (...parts) => parts.some(Boolean), not: (a) => !a, where: (c, a, b) => (c ? a : b),
   sin: Math.sin, cos: Math.cos, tan: Math.tan, exp: Math.exp, log: Math.log, sqrt: Math.sqrt, tanh: Math.tanh, sinh: Math.sinh,
   cosh: Math.cosh, atan: Math.atan, asin: Math.asin, acos: Math.acos, expm1: Math.expm1, log1p: Math.log1p, cbrt: Math.cbrt,
-  asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh,
+  asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh, floor: Math.floor,
   abs: Math.abs, min: Math.min, max: Math.max, sqr: (a) => a * a, erf, exprel, sigmoid: (a) => 1 / (1 + Math.exp(-a)),
   softplus: (a) => Math.max(a, 0) + Math.log1p(Math.exp(-Math.abs(a))), sinc: (a) => (a === 0 ? 1 : Math.sin(a) / a),
   atan2: (a, b) => (a === 0 && b === 0 ? NaN : Math.atan2(a + 0, b + 0)),
