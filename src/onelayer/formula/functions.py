@@ -7,6 +7,7 @@
     taylor    (ball, n) ↦ φ^(k)/k!, k = 0 … n, enclosed; None: from the slope
     ends      every derivative is monotone: values at the ends of an interval enclose it
     array     its name in NumPy and torch, or a function of `special`, within ULPS units; None: through balls
+    root      (k, ψ) where φ(u) = u^k·ψ and ψ(0) ≠ 0: ψ as a formula of u and y
     singular  arguments at which it has a value and no finite slope, or no value at all
 
 flint is not imported here, so that words cost nothing: balls are asked for their own methods.
@@ -15,6 +16,7 @@ flint is not imported here, so that words cost nothing: balls are asked for thei
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +117,7 @@ class Function:
     ends: bool = False
     array: str = ""
     numpy: str = ""  # its name in NumPy, if another
+    root: tuple[int, str] | None = None
     singular: tuple[float, ...] = ()
     hidden: bool = False  # occurs in slopes only
     synonyms: tuple[str, ...] = ()
@@ -188,18 +191,31 @@ def _family(
     return found
 
 
+def _over_powers(n: int, sign: str) -> str:
+    """J_n(u)/u^n = Σ c_m J_m(u), as J_m = u·(J_(m−1) + J_(m+1))/2m; for I_m with a minus sign."""
+    terms, stem = {n: Fraction(1)}, "j" if sign == "+" else "i"
+    for _ in range(n):
+        new: dict[int, Fraction] = {}
+        for m, c in terms.items():
+            new[m - 1] = new.get(m - 1, Fraction(0)) + c / (2 * m)
+            new[m + 1] = new.get(m + 1, Fraction(0)) + c / (2 * m) * (1 if sign == "+" else -1)
+        terms = new
+    return " + ".join(f"({c.numerator}/{c.denominator})*{stem}{m}(u)" for m, c in terms.items())
+
+
 def _bessel(n: int) -> list[Function]:
     """J_n and I_n."""
     slopes = [f"(j{n - 1}(u) - j{n + 1}(u))/2", f"(i{n - 1}(u) + i{n + 1}(u))/2"] if n else ["-j1(u)", "i1(u)"]
     first, second = slopes if n < LAST_ORDER else [NOWHERE] * 2
     even = Even(1.0 if n == 0 else 0.0) if n % 2 == 0 else Monotone()
+    roots = [(n, _over_powers(n, sign)) if 0 < 2 * n <= LAST_ORDER else None for sign in ("+", "-")]
     return [
         Function(f"j{n}", f"Bessel function of the first kind, of order {n}", lambda z: z.bessel_j(n), first,
                  Turning(-0.403, 1.0) if n == 0 else Turning(-0.582, 0.582), steepest=0.6, analytic=EVERYWHERE,
                  taylor=balls.bounded(partial(balls.bessel_derivative, n), balls.mean_of_sine), hidden=n > 1, drawn=f"J_{n}",
-                 letter=True),
+                 letter=True, root=roots[0]),
         Function(f"i{n}", f"modified Bessel function of the first kind, of order {n}", lambda z: z.bessel_i(n), second, even,
-                 analytic=EVERYWHERE, taylor=balls.modified_bessel(n), hidden=n > 1, drawn=f"I_{n}", letter=True),
+                 analytic=EVERYWHERE, taylor=balls.modified_bessel(n), hidden=n > 1, drawn=f"I_{n}", letter=True, root=roots[1]),
     ]  # fmt: skip
 
 
@@ -220,30 +236,34 @@ def _polynomials(n: int) -> list[Function]:
 
 
 _RECORDS = [
-    Function("sin", "sine, of an angle in radians", lambda z: z.sin(), "cos(u)", Wave(0.0), steepest=1.0, array="sin"),
+    Function("sin", "sine, of an angle in radians", lambda z: z.sin(), "cos(u)", Wave(0.0), steepest=1.0, array="sin",
+             root=(1, "sinc(u)")),
     Function("cos", "cosine", lambda z: z.cos(), "-sin(u)", Wave(0.5), steepest=1.0, array="cos"),
-    Function("tan", "tangent", lambda z: z.tan(), "1 + y**2", BetweenPoles(), array="tan"),
+    Function("tan", "tangent", lambda z: z.tan(), "1 + y**2", BetweenPoles(), array="tan", root=(1, "sinc(u)/cos(u)")),
     Function("exp", "e^x", lambda z: z.exp(), "y", Monotone(0.0), array="exp"),
     Function("log", "natural logarithm", lambda z: z.log(), "1/u", Monotone(), POSITIVE, array="log", singular=(0.0,),
              synonyms=("ln",)),
     Function("sqrt", "square root", lambda z: z.sqrt(), "0.5/y", Monotone(0.0), DefinedOn(0.0, closed=True),
              holder=(1.0, 0.5), array="sqrt", singular=(0.0,), synonyms=("√",)),
-    Function("tanh", "hyperbolic tangent", lambda z: z.tanh(), "1 - y**2", Monotone(-1.0, 1.0), steepest=1.0, array="tanh"),
-    Function("sinh", "hyperbolic sine", lambda z: z.sinh(), "cosh(u)", Monotone(), array="sinh"),
+    Function("tanh", "hyperbolic tangent", lambda z: z.tanh(), "1 - y**2", Monotone(-1.0, 1.0), steepest=1.0, array="tanh",
+             root=(1, "2*sigmoid(2*u)*exprel(-2*u)")),
+    Function("sinh", "hyperbolic sine", lambda z: z.sinh(), "cosh(u)", Monotone(), array="sinh",
+             root=(1, "exp(u)*exprel(-2*u)")),
     Function("cosh", "hyperbolic cosine", lambda z: z.cosh(), "sinh(u)", Even(1.0), array="cosh"),
     Function("atan", "inverse tangent", lambda z: z.atan(), "1/(1 + u**2)", Monotone(), steepest=1.0, array="atan",
-             numpy="arctan", synonyms=("arctan",), drawn="arctan"),
+             numpy="arctan", synonyms=("arctan",), drawn="arctan", root=(1, "cos(y)/sinc(y)")),
     Function("asin", "inverse sine", lambda z: z.asin(), "1/sqrt(1 - u**2)", Monotone(), ARC, holder=(2.2215, 0.5),
-             array="asin", numpy="arcsin", singular=(-1.0, 1.0), synonyms=("arcsin",), drawn="arcsin"),
+             array="asin", numpy="arcsin", singular=(-1.0, 1.0), synonyms=("arcsin",), drawn="arcsin", root=(1, "1/sinc(y)")),
     Function("acos", "inverse cosine", lambda z: z.acos(), "-(1/sqrt(1 - u**2))", Monotone(0.0, rises=False), ARC,
              holder=(2.2215, 0.5), array="acos", numpy="arccos", singular=(-1.0, 1.0), synonyms=("arccos",), drawn="arccos"),
     Function("sigmoid", "1/(1 + e^(-x))", balls.sigmoid, "0.25 - (y - 0.5)**2", Monotone(0.0, 1.0), steepest=0.25,
              array="special", synonyms=("expit",), drawn="σ"),
     Function("erf", "error function", lambda z: z.erf(), "2/sqrt(pi)*exp(-u**2)", Monotone(-1.0, 1.0), steepest=1.13,
-             array="special"),
-    Function("expm1", "e^x - 1, accurate near 0", lambda z: z.expm1(), "exp(u)", Monotone(-1.0), array="expm1"),
+             array="special", root=(1, "erfrel(u)")),
+    Function("expm1", "e^x - 1, accurate near 0", lambda z: z.expm1(), "exp(u)", Monotone(-1.0), array="expm1",
+             root=(1, "exprel(u)")),
     Function("log1p", "log(1 + x), accurate near 0", lambda z: z.log1p(), "1/(1 + u)", Monotone(), DefinedOn(-1.0),
-             array="log1p", singular=(-1.0,)),
+             array="log1p", singular=(-1.0,), root=(1, "1/exprel(y)")),
     Function("softplus", "log(1 + e^x)", balls.softplus, "sigmoid(u)", Monotone(0.0), steepest=1.0, array="special"),
     *_family("sinc", "sin(x)/x, and 1 at 0 (no factor pi)", balls.moment_of_cosine,
              lambda n: Turning(*((-0.21724, 1.0), (-0.43619, 0.43619))[n] if n < 2 else (-_inverse(n + 1), _inverse(n + 1))),
@@ -268,13 +288,14 @@ _RECORDS = [
     # each of these is its record and nothing else
     Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,
              array="asinh", numpy="arcsinh", analytic=lambda z: z.imag.abs_upper() < 1, synonyms=("arcsinh", "arsinh"),
-             drawn="arsinh"),
+             drawn="arsinh", root=(1, "1/(exp(y)*exprel(-2*y))")),
     Function("acosh", "inverse hyperbolic cosine, x >= 1", lambda z: z.acosh(), "1/(sqrt(u - 1)*sqrt(u + 1))",
              Monotone(0.0), DefinedOn(1.0, closed=True), holder=(1.4143, 0.5), array="acosh", numpy="arccosh",
              analytic=lambda z: z.real > 1, singular=(1.0,), synonyms=("arccosh", "arcosh"), drawn="arcosh"),
     Function("atanh", "inverse hyperbolic tangent, -1 < x < 1", lambda z: z.atanh(), "1/((1 - u)*(1 + u))", Monotone(),
              DefinedOn(-1.0, 1.0), array="atanh", numpy="arctanh", analytic=EVERYWHERE, singular=(-1.0, 1.0),
-             synonyms=("arctanh", "artanh"), drawn="artanh"),
+             synonyms=("arctanh", "artanh"), drawn="artanh",
+             root=(1, "1/(2*sigmoid(2*y)*exprel(-2*y))")),
     Function("erfc", "1 - erf(x), accurate where that is small", lambda z: z.erfc(), "-(2/sqrt(pi)*exp(-u**2))",
              Monotone(0.0, 2.0, rises=False), steepest=1.13, analytic=EVERYWHERE),
     Function("erfinv", "inverse of erf, -1 < x < 1", lambda z: z.erfinv(), "sqrt(pi)/2*exp(y**2)", Monotone(),
@@ -308,7 +329,7 @@ _RECORDS = [
              letter=True),
     Function("bi1", "slope of Bi", lambda z: z.airy_bi(derivative=1), "u*bi(u)", Turning(), analytic=EVERYWHERE, hidden=True),
     Function("si", "sine integral", lambda z: z.si(), "sinc(u)", Turning(-1.852, 1.852), steepest=1.0, analytic=EVERYWHERE,
-             drawn="Si", letter=True),
+             drawn="Si", letter=True, root=(1, "sirel(u)")),
     Function("ci", "cosine integral, x > 0", lambda z: z.ci(), "cos(u)/u", Turning(most=0.4721), POSITIVE, analytic=EVERYWHERE,
              singular=(0.0,), drawn="Ci", letter=True),
     Function("ei", "exponential integral; its pole is at 0", balls.exponential_integral, "exp(u)/u", Pole(),
@@ -318,7 +339,7 @@ _RECORDS = [
                analytic=EVERYWHERE, drawn=name[0].upper()) for name, most in (("sin", 0.714), ("cos", 0.78))),
     Function("lambertw", "principal branch of Lambert's W, x >= -1/e", lambda z: z.lambertw(), "exp(-y)/(1 + y)",
              Monotone(-1.0), DefinedOn(ABOVE_MINUS_1_OVER_E, closed=True), holder=(2.34, 0.5), analytic=EVERYWHERE,
-             singular=(ABOVE_MINUS_1_OVER_E,), drawn="W"),
+             singular=(ABOVE_MINUS_1_OVER_E,), drawn="W", root=(1, "1/exp(y)")),
     *_family("ellipk", "complete elliptic integral K of the parameter m < 1", partial(balls.elliptic, second=False),
              lambda n: Monotone(0.0), domain=DefinedOn(hi=1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="K"),
     *_family("ellipe", "complete elliptic integral E of the parameter m < 1", partial(balls.elliptic, second=True),

@@ -3,11 +3,7 @@
     sin(u)/u = sinc(u)      (exp(u) − 1)/u = exprel(u)      (1 − cos(u))/u² = sinc(u/2)²/2      u·v/(exp(v) − 1) = u/exprel(v)
 
 Numerator and divisor are taken apart into factors. A factor φ(v) of either that vanishes with v to the order k is
-v^k·ψ(v) with ψ without zero at 0 (`_SPLIT`), and then v cancels against the other side:
-
-    tan v = v·sinc(v)/cos v           sinh v = v·e^v·exprel(−2v)          tanh v = v·2σ(2v)·exprel(−2v)
-    log1p v = v/exprel(log1p v)       asin v = v/sinc(asin v)             atan v = v·cos(atan v)/sinc(atan v)
-    W(v) = v·e^(−W(v))                J_1(v) = v·(J_0(v) + J_2(v))/2      cosh v − 1 = v²·e^v·exprel(−v)²/2
+v^k·ψ(v) with ψ without zero at 0 (`Function.root`), and then v cancels against the other side.
 
 Where the quotient is defined its value is unchanged. Where a factor that cancels is 0, it had none, and now has its limit; these
 factors are remembered. Nothing is rewritten unless zeros that meet cancel altogether.
@@ -16,21 +12,18 @@ Beside these, rewritings that change no value and avoid cancellation: e^u − 1,
 """
 
 import math
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from typing import Any
 
-from .functions import LAST_ORDER
+from .functions import FUNCTIONS
 from .printing import to_text
-from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, variables
+from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
 
 Make = Callable[..., Node]  # make(kind, *fields): the node, the same object for the same fields
-ONE, TWO = Fraction(1), Fraction(2)
-VANISHING = {"sin", "tan", "sinh", "tanh", "expm1", "log1p", "asin", "atan", "asinh", "atanh", "lambertw", "erf", "si"}
-VANISHING |= {
-    f"{kind}{n}" for kind in "ji" for n in range(1, LAST_ORDER // 2 + 1)
-}  # v divides these; all others do not at 0
+ONE = Fraction(1)
+WAVES = {"cos": "0.5*sinc(u/2)**2", "cosh": "-0.5*exp(u)*exprel(-u)**2"}  # (1 − cos u)/u², (1 − cosh u)/u²
 LARGEST = 10**280  # of the whole numbers that a rewritten quotient may have
 
 
@@ -90,67 +83,36 @@ def _short(value: Fraction, times: int = 1) -> bool:
     return max(value.numerator.bit_length(), value.denominator.bit_length()) * times < LARGEST.bit_length()
 
 
-Split = tuple[Fraction, list[tuple[Node, int]]]  # ψ: a coefficient, and nodes with exponents
+Zero = tuple[Node, int, str, int]  # (v, k, ψ, ±1): the node is ±v^k·ψ, ψ as text in u = v and y = the node
 
 
-def _split(node: Node, make: Make) -> tuple[Node, int, Split] | None:
-    """(v, k, ψ) with node = v^k·ψ(v), if it is a function that vanishes with v."""
-
-    def call(name: str, *arguments: Node) -> Node:
-        found: Node = make(Call, name, arguments)
-        return found
-
-    def times(number: Fraction, factor: Node) -> Node:
-        found: Node = make(Product, (make(Number, number), factor))
-        return found
-
+def _zero_of(node: Node) -> Zero | None:
+    """How a node vanishes with another one; None if it does not, or that is not known."""
     if isinstance(node, Sum) and len(node.terms) == 2:
         for first, second in (node.terms, node.terms[::-1]):
             taken = second.operand if isinstance(second, Negation) else None
             for one, wave, sign in ((first, taken, 1), (taken, first, -1)):  # ±(1 − cos v), ±(1 − cosh v)
-                if one == Number(ONE) and isinstance(wave, Call) and wave.name in ("cos", "cosh"):
-                    v = wave.arguments[0]
-                    half: Node = make(Quotient, v, make(Number, TWO))
-                    if wave.name == "cos":
-                        return v, 2, (Fraction(sign, 2), [(call("sinc", half), 2)])
-                    return v, 2, (Fraction(-sign, 2), [(call("exp", v), 1), (call("exprel", make(Negation, v)), 2)])
-    if not isinstance(node, Call) or node.name not in VANISHING:
-        return None
-    v, order = node.arguments[0], re.fullmatch(r"([ji])([1-9][0-9]*)", node.name)
-    if order:
-        kind, n = order[1], int(order[2])
-        terms = [times(c, call(f"{kind}{m}", v)) for m, c in _bessel_terms(n, 1 if kind == "j" else -1).items()]
-        return v, n, (ONE, [(make(Sum, tuple(terms)), 1)])
-    by_sine, by_exp = call("sinc", node), call("exprel", times(-TWO, node))  # with w = asin v …: v = sin w
-    shrunk = call("exprel", times(-TWO, v))  # (1 − e^(−2v))/2v
-    splits: dict[str, Split] = {
-        "sin": (ONE, [(call("sinc", v), 1)]),
-        "tan": (ONE, [(call("sinc", v), 1), (call("cos", v), -1)]),
-        "sinh": (ONE, [(call("exp", v), 1), (shrunk, 1)]),
-        "tanh": (TWO, [(call("sigmoid", times(TWO, v)), 1), (shrunk, 1)]),
-        "expm1": (ONE, [(call("exprel", v), 1)]),
-        "log1p": (ONE, [(call("exprel", node), -1)]),
-        "asin": (ONE, [(by_sine, -1)]),
-        "atan": (ONE, [(call("cos", node), 1), (by_sine, -1)]),
-        "asinh": (ONE, [(call("exp", node), -1), (by_exp, -1)]),
-        "atanh": (ONE / 2, [(call("sigmoid", times(TWO, node)), -1), (by_exp, -1)]),
-        "lambertw": (ONE, [(call("exp", node), -1)]),
-        "erf": (ONE, [(call("erfrel", v), 1)]),
-        "si": (ONE, [(call("sirel", v), 1)]),
-    }
-    return v, 1, splits[node.name]
+                if one == Number(ONE) and isinstance(wave, Call) and wave.name in WAVES:
+                    return wave.arguments[0], 2, WAVES[wave.name], sign
+    if isinstance(node, Call) and len(node.arguments) == 1 and (root := FUNCTIONS[node.name].root):
+        return node.arguments[0], *root, 1
+    return None
 
 
-def _bessel_terms(n: int, sign: int) -> dict[int, Fraction]:
-    """{m: c_m} with J_n(v) = v^n·Σ c_m J_m(v), as J_m = v·(J_(m−1) + J_(m+1))/2m; for I_m with a minus sign."""
-    terms = {n: ONE}
-    for _ in range(n):
-        new: dict[int, Fraction] = {}
-        for m, c in terms.items():
-            new[m - 1] = new.get(m - 1, Fraction(0)) + c / (2 * m)
-            new[m + 1] = new.get(m + 1, Fraction(0)) + sign * c / (2 * m)
-        terms = new
-    return terms
+def _rest(node: Node, root: Zero, make: Make) -> Factors | None:
+    """The factors of ±ψ."""
+    from .parser import parse
+
+    v, _, text, sign = root
+    done: dict[int, Any] = {}
+    for tree in postorder(parse(text, ("u", "y")).outputs):
+        parts = [getattr(tree, part.name) for part in fields(tree)]
+        held = [
+            tuple(done[id(p)] for p in part) if isinstance(part, tuple) else done.get(id(part), part) for part in parts
+        ]
+        done[id(tree)] = (v, node)[tree.index - 1] if isinstance(tree, Variable) else make(type(tree), *held)
+    found = factors_of(done[id(tree)], make)
+    return found and Factors(found.coefficient * sign, found.powers)
 
 
 def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
@@ -160,21 +122,20 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
         return None
     cancelled: list[Node] = []
     for node, m in list(found.powers.values()):
-        split = _split(node, make) if m else None
-        inner = factors_of(split[0], make) if split else None
-        if split is None or inner is None:
+        root = _zero_of(node) if m else None
+        inner = factors_of(root[0], make) if root else None
+        if root is None or inner is None:
             continue
-        _, order, (coefficient, parts) = split
+        order = root[1]
         zeros = [f for f, n in inner.powers.values() if n > 0 and found.exponent(f) * m < 0 and variables(f)]
         if not zeros or any(found.exponent(f) + order * m * inner.exponent(f) < 0 for f in zeros):
             continue
-        if not _short(inner.coefficient, order * m):
+        rest = _rest(node, root, make)
+        if rest is None or not _short(inner.coefficient, order * m):
             continue
         found.multiply(node, -m)
         found.times(inner, order * m)
-        found.coefficient *= coefficient**m
-        for part, exponent in parts:
-            found.multiply(part, m * exponent)
+        found.times(rest, m)
         cancelled += zeros
     return (_written(found, make), cancelled) if cancelled and _short(found.coefficient) else None
 
