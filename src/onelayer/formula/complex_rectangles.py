@@ -126,9 +126,6 @@ class RectangleAlgebra(Algebra[Rectangle, Any]):
     def conjunction(self, parts: Sequence[Any]) -> Any:
         return reduce(np.logical_and, [p[0] for p in parts]), reduce(np.logical_or, [p[1] for p in parts])
 
-    def disjunction(self, parts: Sequence[Any]) -> Any:
-        return reduce(np.logical_or, [p[0] for p in parts]), reduce(np.logical_and, [p[1] for p in parts])
-
     def complement(self, part: Any) -> Any:
         return part[1], part[0]
 

@@ -22,7 +22,7 @@ from ..common.outward import UP_FEW
 from .elementary import RANGES, crude_range
 from .functions import FUNCTIONS, NOWHERE, Function, Turning
 from .intervals import UNDEFINED, Interval
-from .tape import Algebra
+from .tape import Operators
 
 BITS = 80  # of balls that are rounded to floats
 LEAST = 5e-324  # what a float may lose of a smaller number
@@ -32,7 +32,7 @@ UNKNOWN = arb("nan")
 VANISHING = arb(2) ** -1080
 
 
-class SeriesAlgebra(Algebra[Any, bool | None]):
+class SeriesAlgebra(Operators[Any, bool | None]):
     """Power series in flint's balls, of u and y."""
 
     key = None
@@ -48,15 +48,6 @@ class SeriesAlgebra(Algebra[Any, bool | None]):
 
     def variable(self, index: int) -> Any:
         return self.given[index - 1]
-
-    def sum(self, terms: Sequence[Any]) -> Any:
-        return reduce(lambda a, b: a + b, terms)
-
-    def negation(self, operand: Any) -> Any:
-        return -operand
-
-    def product(self, factors: Sequence[Any]) -> Any:
-        return reduce(lambda a, b: a * b, factors)
 
     def quotient(self, dividend: Any, divisor: Any) -> Any:
         return dividend / divisor if divisor[0] > 0 or divisor[0] < 0 else self._unknown()
@@ -95,9 +86,6 @@ class SeriesAlgebra(Algebra[Any, bool | None]):
 
     def conjunction(self, parts: Sequence[bool | None]) -> bool | None:
         return None if None in parts else all(parts)
-
-    def disjunction(self, parts: Sequence[bool | None]) -> bool | None:
-        return None if None in parts else any(parts)
 
     def complement(self, part: bool | None) -> bool | None:
         return None if part is None else not part

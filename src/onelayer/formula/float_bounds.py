@@ -128,9 +128,6 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def conjunction(self, parts: Sequence[Pair]) -> Pair:
         return reduce(np.logical_and, [t for t, _ in parts]), reduce(np.logical_and, [s for _, s in parts])
 
-    def disjunction(self, parts: Sequence[Pair]) -> Pair:
-        return reduce(np.logical_or, [t for t, _ in parts]), reduce(np.logical_and, [s for _, s in parts])
-
     def complement(self, part: Pair) -> Pair:
         return np.logical_not(part[0]), part[1]
 

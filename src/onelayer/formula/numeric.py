@@ -20,7 +20,7 @@ from ..common.errors import InputError
 from . import special
 from .expression import Condition, Formula
 from .functions import FUNCTIONS, Function
-from .tape import Algebra, Tape
+from .tape import Operators, Tape
 
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
@@ -42,7 +42,7 @@ def called(f: Function, library: Any, x: Any, is_complex: bool = False) -> Any:
     return values(f, x).astype(x.dtype) if library is np else on_torch(f, x)
 
 
-class ArrayAlgebra(Algebra[Any, Any]):
+class ArrayAlgebra(Operators[Any, Any]):
     """Arrays of one library: `library` is numpy or torch; the batch gives dtype and device."""
 
     key: Hashable = None
@@ -60,15 +60,6 @@ class ArrayAlgebra(Algebra[Any, Any]):
 
     def variable(self, index: int) -> Any:
         return self.x[:, index - 1]
-
-    def sum(self, terms: Sequence[Any]) -> Any:
-        return reduce(lambda a, b: a + b, terms)
-
-    def negation(self, operand: Any) -> Any:
-        return -operand
-
-    def product(self, factors: Sequence[Any]) -> Any:
-        return reduce(lambda a, b: a * b, factors)
 
     def quotient(self, dividend: Any, divisor: Any) -> Any:
         return dividend / divisor
@@ -105,9 +96,6 @@ class ArrayAlgebra(Algebra[Any, Any]):
 
     def conjunction(self, parts: Sequence[Any]) -> Any:
         return reduce(self.library.logical_and, parts)
-
-    def disjunction(self, parts: Sequence[Any]) -> Any:
-        return reduce(self.library.logical_or, parts)
 
     def complement(self, part: Any) -> Any:
         return self.library.logical_not(part)

@@ -54,10 +54,6 @@ def complement(part: Truth) -> Truth:
     return not part if isinstance(part, bool) else part
 
 
-def disjunction(parts: Sequence[Truth]) -> Truth:
-    return complement(conjunction([complement(part) for part in parts]))
-
-
 def comparison(relation: str, left: Interval, right: Interval) -> Truth:
     """True or False if that holds for all pairs, None if undecided."""
     if left is UNDEFINED or right is UNDEFINED:
@@ -130,9 +126,6 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
 
     def conjunction(self, parts: Sequence[Truth]) -> Truth:
         return conjunction(parts)
-
-    def disjunction(self, parts: Sequence[Truth]) -> Truth:
-        return disjunction(parts)
 
     def complement(self, part: Truth) -> Truth:
         return complement(part)

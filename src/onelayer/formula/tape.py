@@ -6,9 +6,11 @@ subtree once, children first, without recursion. Both branches of `where` are al
 Steps without variables depend on the algebra alone: an algebra that names a `key` has them computed once per key.
 """
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from . import tree as trees
@@ -66,10 +68,23 @@ class Algebra(ABC, Generic[V, T]):
     def conjunction(self, parts: Sequence[T]) -> T: ...
 
     @abstractmethod
-    def disjunction(self, parts: Sequence[T]) -> T: ...
-
-    @abstractmethod
     def complement(self, part: T) -> T: ...
+
+    def disjunction(self, parts: Sequence[T]) -> T:
+        return self.complement(self.conjunction([self.complement(part) for part in parts]))
+
+
+class Operators(Algebra[V, T]):
+    """Values that Python's own operators work on."""
+
+    def sum(self, terms: Sequence[V]) -> V:
+        return reduce(operator.add, terms)
+
+    def negation(self, operand: V) -> V:
+        return operator.neg(operand)  # type: ignore[arg-type]
+
+    def product(self, factors: Sequence[V]) -> V:
+        return reduce(operator.mul, factors)
 
 
 METHODS: dict[type[Any], str] = {

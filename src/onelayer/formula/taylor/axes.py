@@ -205,9 +205,6 @@ class AxisAlgebra(Algebra[Series, Any]):
     def conjunction(self, parts: Sequence[Any]) -> Any:
         return reduce(np.logical_and, [p[0] for p in parts]), reduce(np.logical_or, [p[1] for p in parts])
 
-    def disjunction(self, parts: Sequence[Any]) -> Any:
-        return self.complement(self.conjunction([self.complement(p) for p in parts]))
-
     def complement(self, part: Any) -> Any:
         return part[1], part[0]
 
@@ -232,6 +229,20 @@ def _slope_of_arrays(f: Function) -> Tape | None:
 
 
 SLOPES_OF_ARRAYS = Readings(_slope_of_arrays)
+BY_HAND = ("exp", "sin", "cos", "sinh", "cosh", "tan", "tanh", "sigmoid", "cbrt", "sqrt", "asin", "acos")
+
+
+def has_series(f: Function) -> bool:
+    """Whether the coefficients of a function need no balls."""
+    return f.name in BY_HAND or SLOPES_OF_ARRAYS.of(f) is not None
+
+
+def series_of(name: str, low: np.ndarray, high: np.ndarray, order: int) -> Series:
+    """φ^(k)/k! on intervals, [k, box]; NaN or infinite where φ is not smooth."""
+    one = np.ones_like(low)
+    algebra = AxisAlgebra(low[:, None], high[:, None], one[:, None], order)
+    found = algebra.call(name, [(np.stack([low, one])[:, None], np.stack([high, one])[:, None])])
+    return found[0][:, 0], found[1][:, 0]
 
 
 def axis_coefficients(

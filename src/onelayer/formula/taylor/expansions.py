@@ -7,12 +7,15 @@ of a small number may underflow, and nothing is divided by what is left of it.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from ...common.outward import UP
-from .bounds import LIBRARY, erf, expit, exprel, same_branch, softplus
+from .. import derived
+from ..functions import Function, Readings
+from .bounds import LIBRARY, erf, expit, exprel, softplus
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
@@ -41,18 +44,6 @@ def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     r = 1 / c
     a = [np.log(c), r, -(r**2) / 2, r**3 / 3]
     return a, [np.abs(t) for t in a], _checked(6 * (1 / low) ** 4, low > 0)
-
-
-def _expm1(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    a, _, fourth = _exp(c, low, high)
-    a = [np.expm1(c), *a[1:]]
-    return a, [np.abs(t) for t in a], fourth
-
-
-def _log1p(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    a, _, fourth = _log(1 + c, 1 + low, 1 + high)
-    a = [np.log1p(c), *a[1:]]
-    return a, [np.abs(t) for t in a], fourth
 
 
 def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -136,15 +127,6 @@ def _wave(c: np.ndarray, low: np.ndarray, high: np.ndarray, cosine: bool) -> Exp
     return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
 
 
-def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    t = np.tan(c)
-    q = 1 + t * t
-    a = [t, q, t * q, q * (1 + 3 * t * t) / 3]
-    far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
-    fourth = 8 * far * (1 + far**2) * (2 + 3 * far**2)
-    return a, [np.abs(v) for v in a], _checked(fourth, same_branch(low, high))
-
-
 def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """tanh⁗ = 8t(2 − 3t²)(1 − t²), t = tanh u."""
     t, near, far = np.tanh(c), *(np.tanh(v) for v in farthest(low, high))
@@ -166,13 +148,6 @@ def _sigmoid(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     )
 
 
-def _hyperbolic(c: np.ndarray, low: np.ndarray, high: np.ndarray, even: bool) -> Expansion:
-    s, k = (np.cosh(c), np.sinh(c)) if even else (np.sinh(c), np.cosh(c))
-    a = [s, k, s / 2, k / 6]
-    size = np.cosh(c)
-    return a, [size] * 4, np.cosh(farthest(low, high)[1]) * (1 + SLIP)
-
-
 def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """atan⁗ = 24u(1 − u²)/(1 + u²)⁴."""
     q = 1 / (1 + c * c)
@@ -180,18 +155,6 @@ def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     a = [np.arctan(c), q, -c * q**2, (3 * c * c - 1) * q**3 / 3]
     fourth = 24 * far * np.maximum(np.abs(1 - near**2), np.abs(1 - far**2)) / (1 + near**2) ** 4
     return a, [np.abs(a[0]), q, np.abs(a[2]), (3 * c * c + 1) * q**3 / 3], _checked(np.minimum(fourth, 5.0), True)
-
-
-def _asin(c: np.ndarray, low: np.ndarray, high: np.ndarray, sign: float) -> Expansion:
-    """asin⁗ = (9u + 6u³)(1 − u²)^(−7/2); acos = π/2 − asin."""
-    q = (1 - c) * (1 + c)
-    a = [np.arcsin(c), q**-0.5, c * q**-1.5 / 2, (1 + 2 * c * c) * q**-2.5 / 6]
-    far = farthest(low, high)[1]
-    fourth = _checked((9 * far + 6 * far**3) * ((1 - far) * (1 + far)) ** -3.5, far < 1)
-    a = [sign * t for t in a]
-    if sign < 0:
-        a[0] = np.arccos(c)
-    return a, [np.abs(t) for t in a], fourth
 
 
 def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -232,29 +195,45 @@ def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansi
     return a, sizes, _checked(_at_most(fourth, 2.0), True)
 
 
-EXPANSIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]] = {
-    "exp": _exp,
-    "log": _log,
-    "sqrt": _sqrt,
-    "sin": lambda c, low, high: _wave(c, low, high, cosine=False),
-    "cos": lambda c, low, high: _wave(c, low, high, cosine=True),
-    "tan": _tan,
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-    "erf": _erf,
-    "sinh": lambda c, low, high: _hyperbolic(c, low, high, even=False),
-    "cosh": lambda c, low, high: _hyperbolic(c, low, high, even=True),
-    "atan": _atan,
-    "asin": lambda c, low, high: _asin(c, low, high, 1.0),
-    "acos": lambda c, low, high: _asin(c, low, high, -1.0),
-    "expm1": _expm1,
-    "log1p": _log1p,
-    "softplus": _softplus,
-    "sinc": _sinc,
-    "exprel": _exprel,
-    "sinc1": lambda c, low, high: _sinc(c, low, high, first=1),
-    "exprel1": lambda c, low, high: _exprel(c, low, high, first=1),
-    "cbrt": _cbrt,
-    "floor": _floor,
-    "gelu": _gelu_expansion,
-}
+def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+    """By interval arithmetic on the function's power series: at c and on [low, high]."""
+
+    def on(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+        from .axes import series_of
+
+        at, around = series_of(name, c, c, 3), series_of(name, low, high, 4)
+        a = [(at[0][k] + at[1][k]) / 2 for k in range(4)]
+        sizes = [np.maximum(np.abs(a[k]), (at[1][k] - at[0][k]) / 2 / SLIP * UP) for k in range(4)]
+        fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
+        return a, sizes, _checked(np.where(np.isnan(fourth), np.inf, fourth), True)
+
+    return on
+
+
+def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+    """By series where arrays have all that is in them, else through balls."""
+    from .axes import has_series
+
+    return _by_series(f.name) if has_series(f) else partial(derived.expansion, f)
+
+
+EXPANSIONS = Readings(
+    _made,
+    exp=_exp,
+    log=_log,
+    sqrt=_sqrt,
+    sin=lambda c, low, high: _wave(c, low, high, cosine=False),
+    cos=lambda c, low, high: _wave(c, low, high, cosine=True),
+    tanh=_tanh,
+    sigmoid=_sigmoid,
+    erf=_erf,
+    atan=_atan,
+    softplus=_softplus,
+    sinc=_sinc,
+    exprel=_exprel,
+    sinc1=lambda c, low, high: _sinc(c, low, high, first=1),
+    exprel1=lambda c, low, high: _exprel(c, low, high, first=1),
+    cbrt=_cbrt,
+    floor=_floor,
+    gelu=_gelu_expansion,
+)

@@ -204,9 +204,6 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         lost = reduce(np.logical_or, [p.lost for p in parts]) & ~no
         return Truth(reduce(np.logical_and, [p.yes for p in parts]), no, lost)
 
-    def disjunction(self, parts: Sequence[Truth]) -> Truth:
-        return self.complement(self.conjunction([self.complement(p) for p in parts]))
-
     def complement(self, part: Truth) -> Truth:
         return Truth(part.no, part.yes, part.lost)
 
