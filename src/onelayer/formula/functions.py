@@ -6,7 +6,7 @@
     analytic  of a complex ball: whether φ is analytic around it, and `ball` encloses it there; None: not known anywhere
     taylor    (ball, n) ↦ φ^(k)/k!, k = 0 … n, enclosed; None: from the slope
     ends      every derivative is monotone: values at the ends of an interval enclose it
-    array     its name in NumPy and torch, or a function of `special`, within ULPS units; None: through balls
+    array     its name in NumPy and torch, or "special": within ULPS units, sinc′ and exprel′ less so; "": through balls
     root      (k, ψ) where φ(u) = u^k·ψ and ψ(0) ≠ 0: ψ as a formula of u and y
     singular  arguments at which it has a value and no finite slope, or no value at all
 

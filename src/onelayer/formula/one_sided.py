@@ -42,7 +42,7 @@ def _side(kink: Call | Where, names: tuple[str, ...], box: list[Interval]) -> No
         truth = holds(Condition("", names, kink.condition), box)
         return None if truth is None else kink.yes if truth else kink.no
     if kink.name == "floor":
-        (value,) = enclose(Formula("", names, (kink,)), box)
+        (value,) = enclose(Formula("", names, (kink,)), box, strict=True)
         return Number(Fraction(value.lower())) if value.is_finite() and value.lo == value.hi else None
     if kink.name == "abs":
         u = kink.arguments[0]

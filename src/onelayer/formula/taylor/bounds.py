@@ -164,5 +164,6 @@ BOUNDS = Readings(
     lambda f: _by_shape(f) if f.array else partial(derived.bounds, f),
     sinc=_sinc_bounds,
     sinc1=_sinc1_bounds,
+    exprel1=partial(derived.bounds, FUNCTIONS["exprel1"]),  # arrays have it less accurately
     gelu=_gelu_bounds,
 )

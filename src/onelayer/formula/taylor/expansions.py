@@ -203,7 +203,8 @@ def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expa
 
         at, around = series_of(name, c, c, 3), series_of(name, low, high, 4)
         a = [(at[0][k] + at[1][k]) / 2 for k in range(4)]
-        sizes = [np.maximum(np.abs(a[k]), (at[1][k] - at[0][k]) / 2 / SLIP * UP) for k in range(4)]
+        off = [(at[1][k] - at[0][k]) / 2 + LIBRARY * np.abs(a[k]) for k in range(4)]
+        sizes = [np.maximum(np.abs(a[k]), off[k] / SLIP * UP) for k in range(4)]
         fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
         return a, sizes, _checked(np.where(np.isnan(fourth), np.inf, fourth), True)
 
