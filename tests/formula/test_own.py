@@ -1,0 +1,128 @@
+"""Functions of the user's own, records that contradict themselves, functions with jumps."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import onelayer as ol
+from onelayer.common.errors import InputError
+from onelayer.formula import enclose, evaluate, gradient, interval, parse, to_text
+from onelayer.formula.functions import FUNCTIONS, Monotone
+from onelayer.formula.own import require_consistent, together
+
+DAWSON = {"ball": lambda z: z.pi().sqrt() / 2 * (-z * z).exp() * z.erfi(), "slope": "1 - 2*u*y"}
+
+
+def dawson(**changes):
+    return ol.Function("dawson", **(DAWSON | changes))
+
+
+def test_a_layer_for_a_function_of_ones_own(tmp_path):
+    target = ol.Target("x*dawson(3*x)", (0, 2), functions=[dawson()])
+    found = ol.build(target, tolerance=1e-3)
+    assert found.certificate.verdict == "CERTIFIED"
+    assert "dawson as enclosed by its record" in found.certificate.assumptions
+    folder = found.save(tmp_path / "layer")
+    assert ol.load(folder).description.kind == "callable"
+    assert ol.check(folder).verdict == "NOT CHECKABLE"
+
+
+def test_slopes_through_functions_that_stand_beside():
+    twice = ol.Function("twice", ball=lambda z: 2 * z.sin(), slope="other(u)")
+    other = ol.Function("other", ball=lambda z: 2 * z.cos(), slope="-twice(u)", least=-2.0, most=2.0)
+    target = ol.Target("twice(x)", (0, 1), functions=[twice, other])
+    assert target.formula is not None
+    assert target.formula.slopes is not None
+    assert target.formula.slopes.text == "other(x)"
+    bend = target.formula.slopes.slopes
+    assert bend is not None
+    np.testing.assert_allclose(evaluate(bend, np.array([[0.3]])), -2 * math.sin(0.3), rtol=1e-15)
+    assert target.modulus.lipschitz[0] <= 2.05
+
+
+def test_one_name_with_two_records():
+    steep, flat = (ol.Function("g", ball=lambda z, k=k: k * z, slope=f"{k}") for k in (5, 1))
+    slopes = [
+        gradient(parse("g(x)", own=together([g])), [interval(0, 1)])[1][0][0].magnitude() for g in (steep, flat, steep)
+    ]
+    assert slopes == [5, 1, 5]
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize(
+    ("changes", "mentions"),
+    [
+        ({"slope": "1 - u*y"}, "a slope that is not"),
+        ({"slope": "1 -"}, "not an expression"),
+        ({"slope": "1 - 2*u*w"}, "unknown name 'w'"),
+        ({"shape": "increasing"}, "the other direction"),
+        ({"shape": "even"}, "the value of an even function at 0"),
+        ({"shape": "wavy"}, "any, increasing, decreasing, even"),
+        ({"most": 0.5}, "a value outside its enclosure"),
+        ({"ball": lambda z: z / 0}, "no finite ball"),
+        ({"ball": 3}, "a function of a ball"),
+        ({"domain": (1, 1)}, "low < high"),
+    ],
+)
+def test_records_that_cannot_be_true_are_refused(changes, mentions):
+    with pytest.raises(InputError, match=mentions):
+        ol.Target("dawson(x)", (0, 1), functions=[dawson(**changes)])
+
+
+@pytest.mark.parametrize("name", ["sin", "j", "x1", "a b", "pi", "lambda", "arcsin"])
+def test_names_that_are_taken(name):
+    with pytest.raises(InputError, match="a name of a new function"):
+        ol.Function(name, **DAWSON)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_record_of_the_language_is_consistent(name):
+    require_consistent(FUNCTIONS[name])
+
+
+@pytest.mark.parametrize("change", [{"slope": "y + u"}, {"shape": Monotone(0.0, rises=False)}, {"steepest": 2.0}])
+def test_the_check_of_records_can_fail(change):
+    with pytest.raises(InputError, match="a record of exp"):
+        require_consistent(replace(FUNCTIONS["exp"], **change))
+
+
+STEPS = {  # text: the same by NumPy
+    "floor(x)": np.floor, "ceil(x)": np.ceil, "round(x)": lambda x: np.floor(x + 0.5), "sign(x)": np.sign,
+    "mod(x, 2)": lambda x: np.mod(x, 2), "mod(x, -3)": lambda x: np.mod(x, -3), "mod(7, x)": lambda x: np.mod(7, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STEPS)
+def test_steps(text):
+    x = np.array([-3.5, -2.0, -1.25, -0.5, 0.5, 1.0, 2.5, 4.0])
+    formula = parse(text)
+    np.testing.assert_array_equal(evaluate(formula, x[:, None])[:, 0], STEPS[text](x))
+    for value, found in zip(x.tolist(), STEPS[text](x).tolist(), strict=True):
+        assert enclose(formula, [interval(value - 0.1, value + 0.1)])[0].contains(found)
+    (slope,) = gradient(formula, [interval(1.1, 1.2)])[1][0]
+    assert slope.is_finite() or "7" in text
+    if "7" not in text:
+        assert not gradient(formula, [interval(-0.5, 3.5)])[1][0][0].is_finite()
+
+
+def test_jumps_at_the_edge_of_a_domain_are_left_out_as_well():
+    found = ol.build("floor(3*x)", (0, 1), 1e-2, margin=0.01)
+    assert found.certificate.verdict == "CERTIFIED"
+    x = np.array([[0.2], [0.5], [0.9]])
+    np.testing.assert_allclose(found(x)[:, 0] if found(x).ndim > 1 else found(x), [0, 1, 2], atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("j(1, x)/x", "1/2*j0(x) + 1/2*j2(x)"), ("i1(x)/x", "1/2*i0(x) + -1/2*i2(x)"), ("erf(x)/x", "erfrel(x)"),
+        ("si(3*x)/x", "3*sirel(3*x)"), ("lambertw(x)/x", "1/exp(lambertw(x))"), ("(cosh(x) - 1)/x^2", "exp(x)*exprel(-x)**2/2"),
+        ("x*cot(x)", "cos(x)/sinc(x)"), ("j(2, x)/x^3", "j2(x)/x**3"), ("x/asinh(x)", "exp(asinh(x))*exprel(-2*asinh(x))"),
+    ],
+)  # fmt: skip
+def test_limits_of_special_functions(text, read):
+    formula = parse(text, ("x",))
+    assert to_text(formula.outputs[0], formula.names) == read
+    assert bool(formula.limits) is (text != "j(2, x)/x^3")
