@@ -157,6 +157,10 @@ class AxisAlgebra(Algebra[Series, Any]):
                 if name.endswith("1"):
                     above = sum_of_two(above, self.negation(self.call(name[:-1], [u])))
                 return with_range(narrowed(whole, quotient(above, u, self.order)), start)
+            case "erf":
+                bell = self.call("exp", [self.negation(self._square(u))])
+                slope = product(self._constant(2 / math.sqrt(math.pi), SLIP), bell, self.order)
+                return integrated(u, start, slope_of(slope), self.order)
             case "cbrt":
                 return power_of(u, 1 / 3, start, self.order)
             case "sqrt":
@@ -225,11 +229,11 @@ def _slope_of_arrays(f: Function) -> Tape | None:
     slope = f.slope_formula
     calls = [tree.name for tree in postorder(slope.outputs) if isinstance(tree, Call)]
     quick = 2 not in slope.variables and not f.taylor and all(FUNCTIONS[call].array for call in calls)
-    return slope.tape if quick and f.name not in ("sin", "cos", "sinh", "cosh", "asin", "acos") else None
+    return slope.tape if quick and f.name not in BY_HAND else None
 
 
 SLOPES_OF_ARRAYS = Readings(_slope_of_arrays)
-BY_HAND = ("exp", "sin", "cos", "sinh", "cosh", "tan", "tanh", "sigmoid", "cbrt", "sqrt", "asin", "acos")
+BY_HAND = ("exp", "sin", "cos", "sinh", "cosh", "tan", "tanh", "sigmoid", "cbrt", "sqrt", "asin", "acos", "erf")
 
 
 def has_series(f: Function) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from ...common.outward import UP
 from .. import derived
 from ..functions import Function, Readings
-from .bounds import LIBRARY, erf, expit, exprel, softplus
+from .bounds import LIBRARY, erf, expit, exprel, same_branch, softplus
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
@@ -44,6 +44,18 @@ def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     r = 1 / c
     a = [np.log(c), r, -(r**2) / 2, r**3 / 3]
     return a, [np.abs(t) for t in a], _checked(6 * (1 / low) ** 4, low > 0)
+
+
+def _expm1(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    a, _, fourth = _exp(c, low, high)
+    a = [np.expm1(c), *a[1:]]
+    return a, [np.abs(t) for t in a], fourth
+
+
+def _log1p(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    a, _, fourth = _log(1 + c, 1 + low, 1 + high)
+    a = [np.log1p(c), *a[1:]]
+    return a, [np.abs(t) for t in a], fourth
 
 
 def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -127,6 +139,15 @@ def _wave(c: np.ndarray, low: np.ndarray, high: np.ndarray, cosine: bool) -> Exp
     return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
 
 
+def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    t = np.tan(c)
+    q = 1 + t * t
+    a = [t, q, t * q, q * (1 + 3 * t * t) / 3]
+    far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
+    fourth = 8 * far * (1 + far**2) * (2 + 3 * far**2)
+    return a, [np.abs(v) for v in a], _checked(fourth, same_branch(low, high))
+
+
 def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """tanh⁗ = 8t(2 − 3t²)(1 − t²), t = tanh u."""
     t, near, far = np.tanh(c), *(np.tanh(v) for v in farthest(low, high))
@@ -155,6 +176,18 @@ def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     a = [np.arctan(c), q, -c * q**2, (3 * c * c - 1) * q**3 / 3]
     fourth = 24 * far * np.maximum(np.abs(1 - near**2), np.abs(1 - far**2)) / (1 + near**2) ** 4
     return a, [np.abs(a[0]), q, np.abs(a[2]), (3 * c * c + 1) * q**3 / 3], _checked(np.minimum(fourth, 5.0), True)
+
+
+def _asin(c: np.ndarray, low: np.ndarray, high: np.ndarray, sign: float) -> Expansion:
+    """asin⁗ = (9u + 6u³)(1 − u²)^(−7/2); acos = π/2 − asin."""
+    q = (1 - c) * (1 + c)
+    a = [np.arcsin(c), q**-0.5, c * q**-1.5 / 2, (1 + 2 * c * c) * q**-2.5 / 6]
+    far = farthest(low, high)[1]
+    fourth = _checked((9 * far + 6 * far**3) * ((1 - far) * (1 + far)) ** -3.5, far < 1)
+    a = [sign * t for t in a]
+    if sign < 0:
+        a[0] = np.arccos(c)
+    return a, [np.abs(t) for t in a], fourth
 
 
 def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -225,10 +258,15 @@ EXPANSIONS = Readings(
     sqrt=_sqrt,
     sin=lambda c, low, high: _wave(c, low, high, cosine=False),
     cos=lambda c, low, high: _wave(c, low, high, cosine=True),
+    tan=_tan,
     tanh=_tanh,
     sigmoid=_sigmoid,
     erf=_erf,
     atan=_atan,
+    asin=lambda c, low, high: _asin(c, low, high, 1.0),
+    acos=lambda c, low, high: _asin(c, low, high, -1.0),
+    expm1=_expm1,
+    log1p=_log1p,
     softplus=_softplus,
     sinc=_sinc,
     exprel=_exprel,
