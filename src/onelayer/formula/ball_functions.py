@@ -129,30 +129,50 @@ def polygamma(n: int, z: Ball) -> Ball:
 
 def zeta(n: int, z: Ball) -> Ball:
     """ζ^(n)."""
-    from flint import acb_series, ctx
+    return coefficients_at(z, n, lambda s: s.zeta())[n] * math.factorial(n)
 
-    def on(w: Ball) -> Ball:
-        before, ctx.cap = ctx.cap, n + 1
-        try:
-            return acb_series([w, 1], n + 1).zeta()[n] * math.factorial(n)
-        finally:
-            ctx.cap = before
 
-    return _through_complex(z, on)
+def first_kind(m: Any) -> Any:
+    """K of a power series."""
+    return m.elliptic_k()
+
+
+def second_kind(m: Any) -> Any:
+    """E = 2m(1 − m)K′ + (1 − m)K of a power series."""
+    K = m.elliptic_k()
+    return 2 * m * (1 - m) * K.derivative() + (1 - m) * K
 
 
 def elliptic(n: int, z: Ball, second: bool) -> Ball:
-    """K^(n), or E^(n), of the parameter: π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z) with a = ½, or −½."""
+    """K^(n), or E^(n), of the parameter; on wide balls as π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z) with a = ½, or −½."""
+    if z.is_exact():
+        return coefficients_at(z, n, second_kind if second else first_kind)[n] * math.factorial(n)
     a, factor = -0.5 if second else 0.5, z * 0 + 1
     for k in range(n):
         factor *= (a + k) * (0.5 + k) / (z * 0 + 1 + k)
+    F = _through_complex(z, lambda w: w.pi() / 2 * w.hypgeom_2f1(w * 0 + a + n, w * 0 + 0.5 + n, w * 0 + 1 + n))
+    return F * factor
 
-    def on(w: Ball) -> Ball:
-        if second and n == 0:
-            return w.elliptic_e()
-        return w.pi() / 2 * w.hypgeom_2f1(w * 0 + a + n, w * 0 + 0.5 + n, w * 0 + 1 + n)
 
-    return _through_complex(z, on) * factor
+def coefficients_at(z: Ball, order: int, make: Callable[[Any], Any]) -> list[Ball]:
+    """φ^(k)/k! on a ball, k = 0 … order, from what φ makes of a power series."""
+    from flint import acb_series, arb, ctx
+
+    before, ctx.cap = ctx.cap, order + 2  # a derivative loses one
+    try:
+        found = make(acb_series([z, 1], order + 2))
+    finally:
+        ctx.cap = before
+    return [found[k].real if isinstance(z, arb) else found[k] for k in range(order + 1)]
+
+
+def by_series(make: Callable[[Any], Any], first: int) -> Taylor:
+    """The coefficients of the derivative of order `first` of what `make` makes."""
+
+    def on(x: Ball, order: int) -> list[Ball]:
+        return [c * math.perm(first + k, first) for k, c in enumerate(coefficients_at(x, first + order, make)[first:])]
+
+    return on
 
 
 def _through_complex(z: Ball, function: Callable[[Ball], Ball]) -> Ball:
