@@ -32,7 +32,8 @@ FORMULAS = (
     "expm1(x1) + log1p(x2 + 1) + softplus(x1) + sinc(x1 - x2) + exprel(x1) + cbrt(x2) + abs(x1) + sqr(x2)",
     "atan2(x1 + 2, x2) + hypot(x1, x2) + min(x1, x2, 0) + max(x1, x2) + x1**3 + (x2 + 3)**x1 + (x2 + 2)**(1/3)",
     "where(x1 < x2 and not x1 > 0.3 or x2 >= 0.5, pi*x1, e - x2); where(x1 <= x2, 1, -x1)",
-    "asinh(x1) + acosh(3 + x2) + atanh(x1/2)",
+    "asinh(x1) + acosh(3 + x2) + atanh(x1/2) + floor(3*x1) + ceil(2*x2) + round(x1*x2) + mod(x1, 0.3) + sign(x2)",
+    "sec(x1) + csc(x2 + 2) + cot(x1 + 2) + exp2(x2) + log2(x1 + 2) + log10(x2 + 2)",
 )
 
 
@@ -132,7 +133,7 @@ def test_a_trained_layer(tmp_path):
 
 def test_f_is_that_of_the_formula(tmp_path):
     """Every function of the language, at points all over the domain."""
-    here = [name for name in SPOKEN if name not in RECORDS or RECORDS[name].array]
+    here = [name for name in SPOKEN - {"beta"} if name not in RECORDS or RECORDS[name].array]  # beta is made of lgamma
     assert all(f"{name}(" in " ".join(FORMULAS) for name in here)
     assert formula_record(ol.Target("j0(x1)", [(0, 1)]).formula) is None
     targets = [ol.Target(text, [(-1, 1)] * 2) for text in FORMULAS]

@@ -11,6 +11,7 @@ import onelayer as ol
 def test_public_names():
     assert ol.__all__ == [
         "Approximation",
+        "Function",
         "InputError",
         "LanguageModel",
         "LayerConfig",

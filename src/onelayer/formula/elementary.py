@@ -20,7 +20,7 @@ from .functions import (
     Monotone,
     Pole,
     Readings,
-    Steps,
+    Staircase,
     Turning,
     Valley,
     Wave,
@@ -207,7 +207,7 @@ def _tangent(f: Function, shape: BetweenPoles) -> Range:
     return on
 
 
-def _steps(f: Function, shape: Steps) -> Range:
+def _steps(f: Function, shape: Staircase) -> Range:
     return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
 
 
@@ -219,7 +219,7 @@ _SHAPES: dict[type, Callable[[Function, Any], Range]] = {
     Turning: _turning,
     Wave: _wave,
     BetweenPoles: _tangent,
-    Steps: _steps,
+    Staircase: _steps,
 }
 _OWN: dict[str, Range] = {  # sharper than by shape
     "sinc": _cardinal_sine,

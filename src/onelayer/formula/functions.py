@@ -87,7 +87,7 @@ class BetweenPoles:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Staircase:
     """Constant between whole numbers, where it jumps upward."""
 
 
@@ -99,7 +99,7 @@ class Turning:
     most: float = math.inf
 
 
-Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Steps | Turning
+Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Staircase | Turning
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ _RECORDS = [
     Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
              numpy="absolute", singular=(0.0,)),
     Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="special"),
-    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Steps(),
+    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Staircase(),
              array="floor", analytic=lambda z: z.real.floor().is_exact()),
     # each of these is its record and nothing else
     Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,

@@ -15,7 +15,7 @@ import numpy as np
 from ...common.outward import U
 from .. import derived
 from ..float_bounds import ULPS
-from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Readings, Steps, Wave
+from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Readings, Staircase, Wave
 from ..numeric import called
 from .series import TINY
 
@@ -147,7 +147,7 @@ def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
             return even
         case Wave(phase):
             return partial(_wave_bounds, phase=phase * math.pi)
-        case Steps():
+        case Staircase():
             return lambda low, high: _widened(phi(low), phi(high))
         case BetweenPoles():
             return lambda low, high: _widened(phi(low), phi(high), same_branch(low, high))
