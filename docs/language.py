@@ -25,6 +25,7 @@ sys.path.append(str(DATA))
 from function_table import GROUPS, SHARES, Group, Shown, Sides  # noqa: E402
 
 PAGE = Path(__file__).parent / "start" / "formulas.md"
+GLUE, NO_BREAK = "~", "\N{NO-BREAK SPACE}"  # tables drop the latter
 ENDS = {words.RECORDS["lambertw"].domain.lo: "−1/e"}
 
 TYPED = (
@@ -121,7 +122,7 @@ the tolerance. {told}
 The tables give units and processor seconds on one thread. `python benchmarks/measure/functions_built.py` builds and checks the
 layers, `python benchmarks/draw/curves.py` draws the pictures.
 
-{functions}Where the slope is *a function of its own*, the package knows it, and formulas do not name it. `exp(u) - 1` is computed
+{functions}A slope that is *a function of its own* is known to the package, and formulas do not name it. `exp(u) - 1` is computed
 as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u is: the same numbers, without cancellation.
 
 ### Called differently in NumPy and SciPy
@@ -172,20 +173,14 @@ def group_text(group: Group) -> str:
     rows = [shown_cells(row) for row in group.rows if understood(row.formula)]
     if not rows:
         return ""
-    columns = (
-        "",
-        "function",
-        "defined for",
-        "slope",
-        "built on",
-        *(f"to {share:.0e} of its range".replace("e-0", "e-") for share in SHARES),
-    )
+    shares = (f"to {share:.0e} of the range".replace("e-0", "e-") for share in SHARES)
+    columns = ("", "function", "defined for, slope", "layers on", *shares)
     note = f"{group.note}\n\n" if group.note else ""
-    return f"### {group.title}\n\n{_table(columns, rows)}\n{note}"
+    return f"### {group.title}\n\n{_table(columns, rows).replace(GLUE, NO_BREAK)}\n{note}"
 
 
 def shown_cells(row: Shown) -> tuple[str, ...]:
-    """Picture, name and meaning, domain, slope, and for both domains what was built."""
+    """Picture; name and meaning; domain and slope; and what was built on two domains."""
     f = words.RECORDS.get(row.record)
     other = ", ".join(f"`{synonym}`" for synonym in [*(f.synonyms if f else ()), *row.synonyms])
     meaning = row.words or (without_domain(f.words) if f else "")
@@ -197,7 +192,8 @@ def shown_cells(row: Shown) -> tuple[str, ...]:
     made = [
         "<br>".join(built_text(built_row(row.formula, domain, share)) for domain in row.domains) for share in SHARES
     ]
-    return picture, function, where_text(row), slope_text(row), domains, *made
+    known = f"{where_text(row)}<br>{slope_text(row)}"
+    return picture, function, known, domains, *made
 
 
 def without_domain(text: str) -> str:
@@ -233,7 +229,7 @@ def slope_text(row: Shown) -> str:
     if row.slope or f is None:
         return _code(row.slope) if understood(row.slope) else row.slope
     named = words.RECORDS.get(f.slope.removesuffix("(u)"))
-    return "a function of its own" if named and named.hidden else _code(in_x(f.slope, row))
+    return "slope: a function of its own" if named and named.hidden else _code(in_x(f.slope, row))
 
 
 def in_x(slope: str, row: Shown) -> str:
@@ -259,9 +255,14 @@ def built_text(row: dict[str, str] | None) -> str:
     if row is None:
         return "–"
     seconds = float(row["seconds"])
-    took = f"{seconds:.1f} s" if seconds >= 0.095 else f"{seconds:.2f} s"
+    took = f"{seconds:.1f}" if seconds >= 0.095 else f"{seconds:.2f}"
     wrong = [said for said, right in ((row["verdict"], "CERTIFIED"), (row["check"], "VALID")) if said != right]
-    return ", ".join([counted(int(row["units"]), "unit"), took, *wrong])
+    return ", ".join([glued(f"{counted(int(row['units']), 'unit')}, {took} s"), *map(glued, wrong)])
+
+
+def glued(text: str) -> str:
+    """A text that is not broken into lines."""
+    return text.replace(" ", GLUE)
 
 
 def told() -> str:
@@ -281,7 +282,7 @@ def _alternative(row: Shown) -> str:
 
 def _domain(domain: Sides) -> str:
     sides = [f"[{low:g}, {high:g}]".replace("-", "−") for low, high in domain.values()]
-    return " × ".join(sides)
+    return glued(" × ".join(sides))
 
 
 def page() -> str:
