@@ -2,10 +2,13 @@
 
 `formula` is what is built; `drawn` are the curves of the picture where those are others (functions of two arguments). Domain,
 slope, meaning and synonyms come from the record of the function; `where`, `slope` and `words` stand here for functions that are
-written in terms of others, and have none.
+written in terms of others, and have none. A record without a row here has one all the same (`default`).
 """
 
+import math
 from dataclasses import dataclass, field
+
+from onelayer.formula.functions import FUNCTIONS, DefinedOn, Function
 
 Side = tuple[float, float]
 Sides = dict[str, Side]
@@ -73,7 +76,7 @@ def written(
 PI = 3.141592653589793
 EVERY, WHOLE = "all x", "0 between jumps"
 
-GROUPS = (
+TABLES = (
     Group("Powers, circular functions, and their inverses", (
         one("sqr", (-2.5, 2.5), (-1, 1), (0, 10)),
         one("sqrt", (-0.5, 6), (1, 9), (0.01, 1)),
@@ -184,4 +187,34 @@ GROUPS = (
               words="largest of two or more"),
     ), note="Pictures are functions of x with the other argument fixed: three curves each."),
 )  # fmt: skip
+
+
+def default(f: Function) -> Shown:
+    """A row for a record that has none."""
+    d = f.domain or DefinedOn()
+    if d.without is not None:
+        sides = (d.without + 0.5, d.without + 3), (d.without - 4, d.without - 0.5)
+    elif math.isfinite(d.lo) and math.isfinite(d.hi):
+        w = d.hi - d.lo
+        sides = (d.lo + 0.1 * w, d.hi - 0.1 * w), (d.lo + 0.5 * w, d.hi - 0.05 * w)
+    elif math.isfinite(d.lo):
+        sides = (d.lo + 0.5, d.lo + 3), (d.lo + 1, d.lo + 10)
+    elif math.isfinite(d.hi):
+        sides = (d.hi - 3, d.hi - 0.5), (d.hi - 10, d.hi - 1)
+    else:
+        sides = (-1, 1), (0, 3)
+    window = min(a for a, _ in sides), max(b for _, b in sides)
+    return one(f.name, window, *sides)
+
+
+def rest() -> tuple[Shown, ...]:
+    """Rows for the records that no table above shows; the orders of a family are shown by one of them."""
+    rows = [row for group in TABLES for row in group.rows]
+    shown = {row.record for row in rows}
+    families = {row.record.rstrip("0123456789") for row in rows if "(n, x)" in row.title}
+    left = [f for name, f in FUNCTIONS.items() if not f.hidden and name not in shown]
+    return tuple(default(f) for f in left if f.name.rstrip("0123456789") not in families)
+
+
+GROUPS = (*TABLES, Group("Others", rest()))
 ROWS = tuple(row for group in GROUPS for row in group.rows)
