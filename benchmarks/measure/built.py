@@ -154,14 +154,16 @@ def line(row: Built) -> str:
     return f"{told}, {shares}, {row.units} units, {row.seconds:g} s; {checked}"
 
 
-def arguments(text: str | None, names: Iterable[str], folder: str) -> argparse.Namespace:
+def arguments(text: str | None, names: Iterable[str], folder: str, paged: bool = False) -> argparse.Namespace:
+    """The options of a script; `paged` if it writes a page of its own."""
     parser = options(text)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*dict.fromkeys(names)], default=[])
     parser.add_argument("--again", action="store_true", help="build what is stored already, too")
     parser.add_argument(
         "--check", action="store_true", help="let the checker judge rows again that are not VALID; build nothing new"
     )
-    parser.add_argument("--page", action="store_true", help="only write the page, from the stored rows")
+    if paged:
+        parser.add_argument("--page", action="store_true", help="only write the page, from the stored rows")
     parser.add_argument("--out", type=Path, default=Path(folder), help=f"folder of the layers; {folder} if left out")
     return parser.parse_args()
 

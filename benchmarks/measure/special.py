@@ -41,7 +41,7 @@ def page_text(rows: dict[tuple[str, str, float, float], Built]) -> str:
         sides = ", ".join(
             f"{name} in [{exact(float(low))}, {exact(float(high))}]" for name, (low, high) in f.domain.items()
         )
-        parts.append(f"- **{f.title}.** {f.about}\n  `{f.formula}` on {sides}.")
+        parts.append(f"- **{f.title}.** {f.about} `{f.formula}` on {sides}.")
         for case in CASES:
             if case.name == f.name:
                 row = rows.get(case.key)
@@ -67,17 +67,15 @@ def cells(case: Case, row: Built | None) -> list[str]:
 
 
 def reasons(rows: dict[tuple[str, str, float, float], Built]) -> list[str]:
-    """What the build or the checker said where not all is well."""
-    found = []
-    for row in rows.values():
-        if row.verdict != "CERTIFIED" or row.check != "VALID":
-            said = "; ".join(filter(None, [row.why, row.check_why]))
-            found.append(f"{row.name}, {100 * row.share:g} %: {said}".replace("|", "\\|"))
-    return found
+    """What the build said of layers that are not certified, and the checker of those that it refutes."""
+    titles = {f.name: f.title for f in FORMULAS}
+    said = [(row, row.why if row.verdict != "CERTIFIED" else row.check_why) for row in rows.values()]
+    wrong = [(row, why) for row, why in said if row.verdict != "CERTIFIED" or row.check == "INVALID"]
+    return [f"{titles[row.name]}, {100 * row.share:g} %: {why}.".replace("|", "\\|") for row, why in wrong]
 
 
 def main() -> None:
-    args = arguments(__doc__, [case.name for case in CASES], "study-special")
+    args = arguments(__doc__, [case.name for case in CASES], "study-special", paged=True)
     rows = stored("special") if args.page else run("special", CASES, args)
     page = page_of("special.md")
     page.write_text(placed(page.read_text(), "special", page_text(rows)))
