@@ -226,8 +226,10 @@ def domain_text(d: DefinedOn) -> str:
 def slope_text(row: Shown) -> str:
     """The slope of the record, in x."""
     f = words.RECORDS.get(row.record)
-    if row.slope or f is None:
-        return _code(row.slope) if understood(row.slope) else row.slope
+    if understood(row.slope):
+        return _code(row.slope)
+    if f is None:
+        return row.slope
     named = words.RECORDS.get(f.slope.removesuffix("(u)"))
     return "slope: a function of its own" if named and named.hidden else _code(in_x(f.slope, row))
 

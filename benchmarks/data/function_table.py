@@ -55,11 +55,13 @@ def one(name: str, window: Side, *sides: Side, heights: Side | None = None, slop
     return Shown(f"{name}(x)", f"{name}(x)", window, domains, heights, record=name, slope=slope)
 
 
-def of_order(name: str, order: int, record: str, window: Side, *sides: Side, heights: Side | None = None) -> Shown:
-    """A function of a whole order and x."""
-    return Shown(
-        f"{name}(n, x)", f"{name}({order}, x)", window, tuple({"x": side} for side in sides), heights, record=record
-    )
+def of_order(
+    name: str, order: int, record: str, words: str, window: Side, *sides: Side,
+    heights: Side | None = None, slope: str = "", synonyms: tuple[str, ...] = (),
+) -> Shown:  # fmt: skip
+    """A function of a whole order and x; one of them is shown."""
+    title, formula, domains = f"{name}(n, x)", f"{name}({order}, x)", tuple({"x": side} for side in sides)
+    return Shown(title, formula, window, domains, heights, record=record, words=words, slope=slope, synonyms=synonyms)
 
 
 def written(
@@ -123,13 +125,15 @@ TABLES = (
     Group("Gamma function and its relatives", (
         one("gamma", (-0.4, 4.5), (1, 4), (0.2, 2), heights=(0, 8)),
         one("lgamma", (-0.4, 6), (1, 4), (0.1, 20), heights=(-0.6, 4)),
-        one("digamma", (-0.4, 6), (1, 4), (0.1, 2), heights=(-4, 2)),
-        of_order("polygamma", 1, "digamma1", (-0.4, 6), (1, 4), (0.5, 2), heights=(0, 5)),
+        one("digamma", (-0.4, 6), (1, 4), (0.1, 2), heights=(-4, 2), slope="polygamma(1, x)"),
+        of_order("polygamma", 1, "digamma1", "derivative of order n of digamma, from 1 to 4",
+                 (-0.4, 6), (1, 4), (0.5, 2), heights=(0, 5), slope="polygamma(2, x)"),
     )),
     Group("Bessel and Airy functions", (
         one("j0", (-22, 22), (0, 20), (-5, 5)),
         one("j1", (-22, 22), (0, 20), (-5, 5)),
-        of_order("j", 3, "j3", (-22, 22), (0, 20), (-5, 5)),
+        of_order("j", 3, "j3", "Bessel function of the first kind, of whole order n up to 20",
+                 (-22, 22), (0, 20), (-5, 5), synonyms=("jv", "jn")),
         one("y0", (-1, 22), (1, 10), (0.1, 2), heights=(-1.2, 0.7)),
         one("y1", (-1, 22), (1, 10), (0.2, 2), heights=(-1.5, 0.7)),
         one("i0", (-3.5, 3.5), (-2, 2), (0, 5)),
@@ -153,14 +157,16 @@ TABLES = (
         one("lambertw", (-0.8, 5), (0, 5), (-0.3, 1)),
     )),
     Group("Polynomials by order", (
-        of_order("legendre", 5, "legendre5", (-1.1, 1.1), (-1, 1), (0, 1.2), heights=(-1.1, 1.1)),
-        of_order("chebyshev", 5, "chebyshev5", (-1.1, 1.1), (-1, 1), (0, 1.2), heights=(-1.1, 1.1)),
+        of_order("legendre", 5, "legendre5", "Legendre polynomial of degree n, up to 50",
+                 (-1.1, 1.1), (-1, 1), (0, 1.2), heights=(-1.1, 1.1), synonyms=("eval_legendre",)),
+        of_order("chebyshev", 5, "chebyshev5", "Chebyshev polynomial of the first kind, of degree n up to 50",
+                 (-1.1, 1.1), (-1, 1), (0, 1.2), heights=(-1.1, 1.1), synonyms=("eval_chebyt",)),
     )),
     Group("Steps", (
         written("sign(x)", "-1, 0 or 1", EVERY, WHOLE, (-3, 3), (-1, 1), (-1, 3), margin=0.05),
-        written("floor(x)", "largest whole number that is at most x", EVERY, WHOLE, (-3.2, 3.2), (-0.5, 1.5), (0, 4),
+        written("floor(x)", "largest whole number that is at most x", EVERY, WHOLE, (-2.99, 2.99), (-0.5, 1.5), (0, 4),
                 margin=0.05),
-        written("ceil(x)", "smallest whole number that is at least x", EVERY, WHOLE, (-3.2, 3.2), (-0.5, 1.5), (0, 4),
+        written("ceil(x)", "smallest whole number that is at least x", EVERY, WHOLE, (-2.99, 2.99), (-0.5, 1.5), (0, 4),
                 margin=0.05),
         written("round(x)", "floor(x + 0.5)", EVERY, WHOLE, (-3.2, 3.2), (0, 1), (0, 4), margin=0.05),
         Shown("mod(x, y)", "mod(x, 2)", (-5, 5), ({"x": (0, 3)}, {"x": (-2, 4)}), words="x - y*floor(x/y)", where="y ≠ 0",
@@ -210,7 +216,7 @@ def default(f: Function) -> Shown:
 def rest() -> tuple[Shown, ...]:
     """Rows for the records that no table above shows; the orders of a family are shown by one of them."""
     rows = [row for group in TABLES for row in group.rows]
-    shown = {row.record for row in rows}
+    shown = {row.record for row in rows} | {row.name for row in rows}
     families = {row.record.rstrip("0123456789") for row in rows if "(n, x)" in row.title}
     left = [f for name, f in FUNCTIONS.items() if not f.hidden and name not in shown]
     return tuple(default(f) for f in left if f.name.rstrip("0123456789") not in families)
