@@ -68,10 +68,12 @@ def cells(case: Case, row: Built | None) -> list[str]:
 
 def reasons(rows: dict[tuple[str, str, float, float], Built]) -> list[str]:
     """What the build said of layers that are not certified, and the checker of those that it refutes."""
-    titles = {f.name: f.title for f in FORMULAS}
-    said = [(row, row.why if row.verdict != "CERTIFIED" else row.check_why) for row in rows.values()]
-    wrong = [(row, why) for row, why in said if row.verdict != "CERTIFIED" or row.check == "INVALID"]
-    return [f"{titles[row.name]}, {100 * row.share:g} %: {why}.".replace("|", "\\|") for row, why in wrong]
+    titles, found = {f.name: f.title for f in FORMULAS}, dict[tuple[str, str], list[str]]()
+    for row in rows.values():
+        if row.verdict != "CERTIFIED" or row.check == "INVALID":
+            why = row.why if row.verdict != "CERTIFIED" else row.check_why
+            found.setdefault((titles[row.name], why), []).append(f"{100 * row.share:g} %")
+    return [f"{title}, {' and '.join(shares)}: {why}.".replace("|", "\\|") for (title, why), shares in found.items()]
 
 
 def main() -> None:
