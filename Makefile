@@ -71,6 +71,7 @@ wheel: | $(BIN)/python
 
 figures: setup
 	$(BIN)/python benchmarks/draw/figures.py
+	$(BIN)/python benchmarks/draw/curves.py
 	$(BIN)/python benchmarks/measure/sweeps.py --draw
 
 clean:

@@ -1,16 +1,32 @@
 """Write docs/start/formulas.md, the page on the formula language, from its vocabulary: `python docs/language.py`.
 
-Every example on the page goes through the parser when the page is written; what it says is what the page says.
+Every example on the page goes through the parser when the page is written; what it says is what the page says. What is known of
+functions comes from their records, what was built from benchmarks/data/functions_built.csv. Nothing is built here.
 """
 
+import csv
+import math
+import re
+import sys
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from onelayer.common.errors import InputError
+from onelayer.common.numbers import counted
 from onelayer.common.table import Table
 from onelayer.formula import parse, to_text
 from onelayer.formula import vocabulary as words
+from onelayer.formula.functions import BetweenPoles, DefinedOn
+
+DATA = Path(__file__).parents[1] / "benchmarks" / "data"
+sys.path.append(str(DATA))
+
+from function_table import GROUPS, SHARES, Group, Shown, Sides  # noqa: E402
 
 PAGE = Path(__file__).parent / "start" / "formulas.md"
+GLUE, NO_BREAK = "~", "\N{NO-BREAK SPACE}"  # tables drop the latter
+ENDS = {words.RECORDS["lambertw"].domain.lo: "−1/e"}
 
 TYPED = (
     *("x*exp(-x^2)", "2x", "2(x + 1)", "(x + 1)(x - 1)", "3sin(x)cos(y)", "πr²", "10⁻³x", "x − 1·y", "|x| + 2|y|"),
@@ -27,6 +43,31 @@ LIMITS = (
     "sinh(x)/x",
     "tanh(x)/x",
     "asin(x)/x",
+)
+ELSEWHERE = (  # in NumPy or SciPy, here, what to know
+    ("np.sinc(x)", "sinc(pi*x)", "there sin(πx)/(πx), here sin(x)/x"),
+    ("special.spherical_jn(0, x)", "sinc(x)", ""),
+    ("special.ellipk(x)", "ellipk(x)", "of the parameter m = k², as there; with the modulus k write `ellipk(k^2)`"),
+    ("special.ellipe(x)", "ellipe(x)", "likewise"),
+    ("special.fresnel(x)[0]", "fresnels(x)", "of sin(πt²/2), as there; books also integrate sin(t²)"),
+    ("special.fresnel(x)[1]", "fresnelc(x)", "of cos(πt²/2)"),
+    ("special.sici(x)[0]", "si(x)", ""),
+    ("special.sici(x)[1]", "ci(x)", ""),
+    ("special.airy(x)[0]", "ai(x)", ""),
+    ("special.airy(x)[2]", "bi(x)", ""),
+    ("special.expi(x)", "expi(x)", ""),
+    ("special.exp1(x)", "-ei(-x)", ""),
+    ("special.lambertw(x).real", "lambertw(x)", "the principal branch, and real"),
+    ("special.ndtr(x)", "ndtr(x)", ""),
+    ("special.log_ndtr(x)", "log(normcdf(x))", ""),
+    ("special.gammaln(x)", "gammaln(x)", "for x > 0 only, as `gamma`"),
+    ("special.psi(x)", "psi(x)", "for x > 0 only"),
+    ("special.jv(3, x)", "jv(3, x)", "of whole order only"),
+    ("special.eval_legendre(5, x)", "eval_legendre(5, x)", "of whole degree only, up to 50"),
+    ("special.eval_chebyt(5, x)", "eval_chebyt(5, x)", "likewise; of the first kind"),
+    ("special.polygamma(1, x)", "polygamma(1, x)", "orders 1 to 4"),
+    ("np.mod(x, 2)", "mod(x, 2)", "has the sign of the divisor, as there and in Python's `%`; `np.fmod` does not"),
+    ("np.floor(x + 0.5)", "round(x)", "halves go up; `np.round` takes them to the even neighbour"),
 )
 ORDERED = ("t*y + x", "k*T + x", "x3", "f(k, T) = k/T")
 
@@ -72,11 +113,28 @@ taken. `e` is 2.718… unless the domain has a variable of that name.
 
 ## Functions and constants
 
-{functions}
-`pi` (or `π`) and `e` are constants, and `arctan2` is `atan2`. Names such as `gamma`, `zeta`, `y1`, `k0` are functions before a
-bracket and variables elsewhere. `log10`, `log2`, `exp2`, `sec`, `csc` and `cot` are stored in terms of `log`, powers, `cos`,
-`sin` and `tan`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u
-is: the same numbers, without cancellation.
+`pi` (or `π`) and `e` are constants. Names such as `gamma`, `zeta`, `y1`, `k0` are functions before a bracket and variables
+elsewhere.
+
+For every function a layer was built on two domains, with default options and a thousandth and a millionth of its range there as
+the tolerance. {told}
+
+The tables give units and processor seconds on one thread. `python benchmarks/measure/functions_built.py` builds and checks the
+layers, `python benchmarks/draw/curves.py` draws the pictures.
+
+{functions}A slope that is *a function of its own* is known to the package, and formulas do not name it. `exp(u) - 1` is computed
+as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u is: the same numbers, without cancellation.
+
+### Called differently in NumPy and SciPy
+
+Most names are those of NumPy and `scipy.special`, or are understood: `arcsinh`, `gammaln`, `psi`, `ndtr`, `expit`, `arctan2`.
+These deserve a second look (`np` is NumPy, `special` is `scipy.special`):
+
+{elsewhere}
+### Functions of your own
+
+A Python function can be a target, `ol.build(f, domain)`, where f takes a batch of points. What is proved then rests on what is
+declared of f, its Lipschitz constant for instance ([guarantees](../trust/guarantees.md)). It cannot stand inside a formula.
 
 ## Where a formula is 0/0, and where it is not defined
 
@@ -102,20 +160,135 @@ They keep hostile text cheap and do not affect any result.
 {limits}"""
 
 
-def described(name: str) -> str:
-    """What a function is, and its other names."""
-    other = ", ".join(f"`{synonym}`" for synonym in words.RECORDS[name].synonyms)
-    return words.UNARY[name] + (f"; also {other}" if other else "")
+def understood(formula: str) -> bool:
+    try:
+        parse(formula)
+    except InputError:
+        return False
+    return True
+
+
+def group_text(group: Group) -> str:
+    """A heading, a table, and what is to be said of it."""
+    rows = [shown_cells(row) for row in group.rows if understood(row.formula)]
+    if not rows:
+        return ""
+    shares = (f"to {share:.0e} of the range".replace("e-0", "e-") for share in SHARES)
+    columns = ("", "function", "defined for, slope", "layers on", *shares)
+    note = f"{group.note}\n\n" if group.note else ""
+    return f"### {group.title}\n\n{_table(columns, rows).replace(GLUE, NO_BREAK)}\n{note}"
+
+
+def shown_cells(row: Shown) -> tuple[str, ...]:
+    """Picture; name and meaning; domain and slope; and what was built on two domains."""
+    f = words.RECORDS.get(row.record)
+    other = ", ".join(f"`{synonym}`" for synonym in [*(f.synonyms if f else ()), *row.synonyms])
+    meaning = row.words or (without_domain(f.words) if f else "")
+    picture = f"![{_alternative(row)}](../figures/functions/{row.name}.svg)"
+    function = f"`{row.title}`<br>{meaning}" + (f"; also {other}" if other else "")
+    if row.formula != row.title and not row.drawn:
+        function += f"<br>here `{row.formula}`"
+    domains = "<br>".join(_domain(domain) for domain in row.domains)
+    made = [
+        "<br>".join(built_text(built_row(row.formula, domain, share)) for domain in row.domains) for share in SHARES
+    ]
+    known = f"{where_text(row)}<br>{slope_text(row)}"
+    return picture, function, known, domains, *made
+
+
+def without_domain(text: str) -> str:
+    """The meaning of a function alone: its domain has a column of its own."""
+    return re.sub(r", [-\d x]*[<>].*", "", text)
+
+
+def where_text(row: Shown) -> str:
+    f = words.RECORDS.get(row.record)
+    if row.where or f is None:
+        return row.where
+    if isinstance(f.shape, BetweenPoles):
+        return "x ≠ (k + ½)π"
+    return domain_text(f.domain or DefinedOn())
+
+
+def domain_text(d: DefinedOn) -> str:
+    """A domain in terms of x."""
+    less, more = ("≤", "≥") if d.closed else ("<", ">")
+    low, high = (ENDS.get(end, f"{end:g}".replace("-", "−")) for end in (d.lo, d.hi))
+    if d.without is not None:
+        return f"x ≠ {d.without:g}"
+    if not any(map(math.isfinite, (d.lo, d.hi))):
+        return "all x"
+    if math.isfinite(d.lo) and math.isfinite(d.hi):
+        return f"{low} {less} x {less} {high}"
+    return f"x {more} {low}" if math.isfinite(d.lo) else f"x {less} {high}"
+
+
+def slope_text(row: Shown) -> str:
+    """The slope of the record, in x."""
+    f = words.RECORDS.get(row.record)
+    if understood(row.slope):
+        return _code(row.slope)
+    if f is None:
+        return row.slope
+    named = words.RECORDS.get(f.slope.removesuffix("(u)"))
+    return "slope: a function of its own" if named and named.hidden else _code(in_x(f.slope, row))
+
+
+def in_x(slope: str, row: Shown) -> str:
+    """A slope in u and y = φ(u) as one in x."""
+    slope = re.sub(r"\by\b", row.formula, slope.replace("pi - pi", "0"))
+    return re.sub(r"\bu\b", "x", slope)
+
+
+@cache
+def stored() -> dict[tuple[str, str, float], dict[str, str]]:
+    """What was built, by formula, domain and share of the range."""
+    with (DATA / "functions_built.csv").open(newline="", encoding="utf-8") as file:
+        return {(row["formula"], row["domain"], float(row["share"])): row for row in csv.DictReader(file)}
+
+
+def built_row(formula: str, domain: Sides, share: float) -> dict[str, str] | None:
+    sides = ", ".join(f"{name}={low:g}:{high:g}" for name, (low, high) in domain.items())
+    return stored().get((formula, sides, share))
+
+
+def built_text(row: dict[str, str] | None) -> str:
+    """Units and seconds of a layer, and what is not as it should be."""
+    if row is None:
+        return "–"
+    seconds = float(row["seconds"])
+    took = f"{seconds:.1f}" if seconds >= 0.095 else f"{seconds:.2f}"
+    wrong = [said for said, right in ((row["verdict"], "CERTIFIED"), (row["check"], "VALID")) if said != right]
+    return ", ".join([glued(f"{counted(int(row['units']), 'unit')}, {took} s"), *map(glued, wrong)])
+
+
+def glued(text: str) -> str:
+    """A text that is not broken into lines."""
+    return text.replace(" ", GLUE)
+
+
+def told() -> str:
+    """How many of the layers are certified, and to how many the checker says so."""
+    shown = [row for group in GROUPS for row in group.rows if understood(row.formula)]
+    rows = [built_row(row.formula, domain, share) for row in shown for domain in row.domains for share in SHARES]
+    certified = [row for row in rows if row and row["verdict"] == "CERTIFIED"]
+    valid = [row for row in certified if row["check"] == "VALID"]
+    checker = "the independent [checker](../trust/checker.md) says VALID to"
+    return f"**{len(certified)} of {len(rows)} layers are CERTIFIED**; {checker} {len(valid)} of them."
+
+
+def _alternative(row: Shown) -> str:
+    low, high = (f"{end:g}".replace("-", "−") for end in row.window)
+    return f"{', '.join(row.curves)} for x from {low} to {high}".replace("|", "")
+
+
+def _domain(domain: Sides) -> str:
+    sides = [f"[{low:g}, {high:g}]".replace("-", "−") for low, high in domain.values()]
+    return glued(" × ".join(sides))
 
 
 def page() -> str:
     """The whole page."""
-    functions = [(f"`{name}(x)`", described(name)) for name in words.UNARY]
-    functions += [
-        (f"`{name}({'y, x' if name == 'atan2' else 'x, y'})`", meaning) for name, meaning in words.BINARY.items()
-    ]
-    functions += [(f"`{name}(x, y, …)`", meaning) for name, meaning in words.VARIADIC.items()]
-    functions += [("`where(condition, a, b)`", words.WHERE)]
     limits = [
         ("characters of a formula, as typed and as stored", words.MAX_CHARACTERS),
         ("operations", words.MAX_NODES),
@@ -130,7 +303,12 @@ def page() -> str:
         answered=_table(("you type", "the answer"), [(_code(text), _answer(text)) for text in ANSWERED]),
         ordered=_table(("formula", "variables"), [(_code(text), ", ".join(parse(text).names)) for text in ORDERED]),
         limits_taken=_table(("you type", "is computed as"), [(_code(text), _code(_computed(text))) for text in LIMITS]),
-        functions=_table(("function", "meaning"), functions),
+        told=told(),
+        functions="".join(map(group_text, GROUPS)),
+        elsewhere=_table(
+            ("there", "here", ""),
+            [(_code(there), _code(here), note) for there, here, note in ELSEWHERE if understood(here)],
+        ),
         limits=_table(("what", "at most"), limits),
     )
 
@@ -153,7 +331,7 @@ def _code(text: str) -> str:
     return f"`{text}`"
 
 
-def _table(columns: tuple[str, str], rows: list[tuple[str, object]]) -> str:
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
     return Table("", columns, list(rows)).markdown()
 
 

@@ -10,6 +10,7 @@ import pytest
 import figures
 import png
 from figures import FIGURES, FOLDER, chosen, main
+from function_table import ROWS
 from onelayer.common.errors import InputError
 from onelayer.experiments.study.sweep import sweep_of
 from pages import ROOT
@@ -78,15 +79,17 @@ def test_drawings_lose_their_random_names_and_nothing_else():
 
 
 def test_every_picture_in_docs_is_drawn_by_make_figures():
-    assert {path.name for path in FOLDER.iterdir()} == set(FIGURES)
+    assert {path.name for path in FOLDER.iterdir() if path.is_file()} == set(FIGURES)
+    drawn = [f"{row.name}.svg" for row in ROWS]  # test_functions_page.py looks at these
     studied = [f"{name}-{n + 1}.svg" for name in STUDIES for n in range(len(sweep_of(f"builtin:{name}").figures))]
     assert {path.name for path in (ROOT / "docs" / "studies").glob("*.svg")} <= set(studied)
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
-            assert link.split("/")[-1] in {*FIGURES, *studied}, (page.name, link)
+            assert link.split("/")[-1] in {*FIGURES, *studied, *drawn}, (page.name, link)
     assert (FOLDER / "hero.png").stat().st_size < 300_000
     makefile = (ROOT / "Makefile").read_text()
     assert "benchmarks/draw/figures.py" in makefile
+    assert "benchmarks/draw/curves.py" in makefile
     assert "benchmarks/measure/sweeps.py --draw" in makefile
 
 
