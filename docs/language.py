@@ -43,6 +43,10 @@ LIMITS = (
     "sinh(x)/x",
     "tanh(x)/x",
     "asin(x)/x",
+    "asinh(x)/x",
+    "erf(x)/x",
+    "j1(x)/x",
+    "(cosh(x) - 1)/x^2",
 )
 ELSEWHERE = (  # in NumPy or SciPy, here, what to know
     ("np.sinc(x)", "sinc(pi*x)", "there sin(πx)/(πx), here sin(x)/x"),
@@ -133,8 +137,26 @@ These deserve a second look (`np` is NumPy, `special` is `scipy.special`):
 {elsewhere}
 ### Functions of your own
 
-A Python function can be a target, `ol.build(f, domain)`, where f takes a batch of points. What is proved then rests on what is
-declared of f, its Lipschitz constant for instance ([guarantees](../trust/guarantees.md)). It cannot stand inside a formula.
+A function that the language lacks can stand in the formula of one target. `ol.Function` wants to know how to enclose it on a ball
+of `python-flint`, and its slope as a formula of the argument u and of its own value y. Dawson's function has D′ = 1 − 2uD:
+
+```python
+dawson = ol.Function("dawson", ball=lambda z: z.pi().sqrt() / 2 * (-z * z).exp() * z.erfi(), slope="1 - 2*u*y")
+target = ol.Target("x*dawson(3*x)", (0, 2), functions=[dawson])
+layer = ol.build(target, tolerance=1e-3)
+print(layer.certificate.verdict, layer.certificate.assumptions[-1])
+```
+
+```text
+CERTIFIED dawson as enclosed by its record
+```
+
+A `shape` ("increasing", "decreasing", "even"), its ends `least` and `most`, and a `domain` make ranges sharper; slopes may name the
+other functions of the same target. What the record says is tried at points and otherwise believed, and the certificate says so.
+The independent checker cannot know such a function, and a folder does not keep it.
+
+A Python function can be a target by itself, `ol.build(f, domain)`, where f takes a batch of points. What is proved then rests on
+what is declared of f, its Lipschitz constant for instance ([guarantees](../trust/guarantees.md)).
 
 ## Where a formula is 0/0, and where it is not defined
 

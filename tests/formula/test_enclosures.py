@@ -8,11 +8,11 @@ import pytest
 from flint import acb, arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
+from onelayer.formula.complex_balls import ComplexAlgebra
 
 from formula_cases import PARTIAL, SMOOTH, dice, draw_text, settings
 from onelayer.common.errors import InputError
 from onelayer.formula import enclose_complex, parse
-from onelayer.formula.complex_balls import ComplexAlgebra
 from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.taylor.axes import axis_coefficients
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flint import acb, arb, ctx
+from flint import arb, ctx
 from hypothesis import given
 
 from formula_cases import dice, draw_box, draw_formula, draw_point, outside, settings, value_at

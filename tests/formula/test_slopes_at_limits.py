@@ -8,9 +8,8 @@ import torch
 from flint import acb, arb, ctx
 
 import onelayer as ol
-from onelayer.formula import enclose, enclose_complex, evaluate, interval, parse
+from onelayer.formula import enclose, enclose_complex, evaluate, gradient, interval, parse
 from onelayer.formula.complex_rectangles import enclose_rectangles
-from onelayer.formula import gradient
 from onelayer.formula.float_bounds import DefinedAlgebra, evaluate_bounded
 from onelayer.formula.taylor.axes import axis_coefficients
 

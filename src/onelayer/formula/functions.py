@@ -229,7 +229,7 @@ def _polynomials(n: int) -> list[Function]:
         slope, own = " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0", partial(derivative, n)
         shape = Turning() if n % 2 else Turning(least)
         found.append(
-            Function(f"{name}{n}", f"{name} polynomial of degree {n}", partial(own, 0), slope, shape, hidden=True,
+            Function(f"{name}{n}", f"{name.capitalize()} polynomial of degree {n}", partial(own, 0), slope, shape, hidden=True,
                      analytic=EVERYWHERE, taylor=balls.of_polynomial(own), drawn=f"{letter}_{n}")
         )  # fmt: skip
     return found
