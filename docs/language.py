@@ -151,8 +151,8 @@ print(layer.certificate.verdict, layer.certificate.assumptions[-1])
 CERTIFIED dawson as enclosed by its record
 ```
 
-A `shape` ("increasing", "decreasing", "even"), its ends `least` and `most`, and a `domain` make ranges sharper; slopes may name the
-other functions of the same target. What the record says is tried at points and otherwise believed, and the certificate says so.
+A `shape` ("increasing", "decreasing", "even"), its ends `least` and `most`, and a `domain` make ranges sharper; slopes may name
+the other functions of the same target. What the record says is tried at points and otherwise believed, as the certificate says.
 The independent checker cannot know such a function, and a folder does not keep it.
 
 A Python function can be a target by itself, `ol.build(f, domain)`, where f takes a batch of points. What is proved then rests on
