@@ -1,16 +1,20 @@
 """Every reading of every function of one variable, with no slack: at points, on boxes, beside the ends of domains and beyond."""
 
+import math
 import re
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 from flint import acb, arb
 from mpmath import mp
 
 from formula_cases import MPMATH
 from onelayer.formula import elementary, float_bounds
+from onelayer.formula.derived import values
 from onelayer.formula.functions import EVERYWHERE, FUNCTIONS, NOWHERE, DefinedOn, Monotone, Turning, Valley
+from onelayer.formula.vocabulary import BINARY
 from readings import READINGS, Cases
 
 UNKNOWN = {"erfinv": ["rectangles"], "norminv": ["rectangles"]}  # flint has no complex values
@@ -41,6 +45,16 @@ def test_every_reading_of_every_function(name, reading):
     assert (found.finite > (1 if name in MANY else 5)) != none or reading in ("domains", "facts")
 
 
+@pytest.mark.parametrize("reading", ["errors", "ranges", "slopes", "models", "coefficients", "rectangles"])
+@pytest.mark.parametrize(
+    "text", [f"{name}({a})" for name in BINARY for a in ("sin(x1), cos(x1)", "x1 - 0.3, x1", "x1, -1")]
+)
+def test_functions_of_two_numbers(text, reading):
+    found = READINGS[reading](cases(text))
+    assert not found.wrong, found.wrong[:3]
+    assert found.finite > 5
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_both_judges_agree(name):
     with mp.workdps(50):
@@ -50,9 +64,16 @@ def test_both_judges_agree(name):
             assert apart <= 1e-35 * max(abs(other), mp.mpf("1e-5")), (x, exact, other)
 
 
+def test_a_value_that_no_precision_settles_is_none():
+    """A ball that stays wide is no value within a unit in the last place."""
+    wide = replace(FUNCTIONS["erfc"], ball=lambda z: z.erfc() + arb(0, 1e-3))
+    assert np.isnan(values(wide, np.array([0.5]))).all()
+    assert values(FUNCTIONS["erfc"], np.array([0.5]))[0] == math.erfc(0.5)
+
+
 HUGE = acb(arb(0, 99), arb(0, 99))
 WAYS = {  # what is wrong: a function, its facts, readings that must see it
-    "ball": ("erfc", {"ball": lambda z: z.erfc() * (1 + arb(2) ** -40)}, ["numbers", "errors", "ranges", "models"]),
+    "ball": ("erfc", {"ball": lambda z: z.erfc() * (1 + arb(2) ** -40)}, ["numbers", "tensors", "errors", "ranges", "models"]),
     "ball, by one unit": ("si", {"ball": lambda z: z.si() * (1 + arb(2) ** -51)}, ["numbers", "ranges"]),
     "slope": ("erfc", {"slope": "2/sqrt(pi)*exp(-u**2)"}, ["autograd", "slopes", "models", "coefficients"]),
     "slope, by a little": ("normcdf", {"slope": "1.0000001*exp(-u**2/2)/sqrt(2*pi)"}, ["autograd", "slopes", "coefficients"]),

@@ -6,7 +6,7 @@ function is plain, steep, near the ends of its domain, at its poles and turning 
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from flint import acb, arb, ctx
 
 from enclosing import follows
 from formula_cases import SINGULAR, complex_value, value_at
-from onelayer.formula import Formula, enclose, evaluate, gradient, interval
+from onelayer.formula import Formula, enclose, evaluate, gradient, interval, parse
 from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.demands import key_of
 from onelayer.formula.float_bounds import FUNCTION, SMALLEST, BoundedAlgebra, evaluate_bounded
@@ -124,12 +124,14 @@ def points(low, high):
 
 
 class Cases:
-    """Arguments and boxes of a function, with its values by another way: computed once for all readings."""
+    """Arguments and boxes of a function, or of a formula of x1, with its values by another way: once for all readings."""
 
     def __init__(self, name, seed=0, points=45, sides=18, every=1, bits=400):
-        self.function, self.bits = FUNCTIONS[name], bits
-        self.tree = Call(name, (Variable(1),))
-        self.formula = Formula(f"{name}(x1)", ("x1",), (self.tree,))
+        self.function, self.bits = FUNCTIONS.get(name) or replace(FUNCTIONS["exp"], name=name), bits
+        self.formula = (
+            Formula(f"{name}(x1)", ("x1",), (Call(name, (Variable(1),)),)) if name in FUNCTIONS else parse(name)
+        )
+        (self.tree,) = self.formula.outputs
         self.rng = np.random.default_rng(seed)
         far = FAR.get(name, math.inf)
         self.x = [x for x in arguments(self.function, self.rng, points)[::every] if abs(x) < far]
