@@ -26,7 +26,21 @@ from onelayer.formula.taylor.series import Space
 from onelayer.formula.tree import Call, Variable
 
 BORDERS = [0.0, 1.0, -1.0, 4.49, 4.4934, -4.4934, 2.0816, 0.01, -0.01, 0.4999999, -0.5, 1.5, -1.5, math.pi, -math.pi]
-BORDERS += [math.pi / 2, 700.0, -700.0, 745.2, -745.2, 1e300, -1e300, 5e-324, -5e-324, 1e-300, 0.01 - 1e-9, 30.0]
+BORDERS += [
+    math.pi / 2,
+    700.0,
+    -700.0,
+    745.2,
+    -745.2,
+    -716.0,
+    1e300,
+    -1e300,
+    5e-324,
+    -5e-324,
+    1e-300,
+    0.01 - 1e-9,
+    30.0,
+]
 ACROSS = [
     (4.2, 6.2),
     (-6.5, -4.3),
@@ -105,7 +119,7 @@ def arguments(f, rng, count):
 def boxes(f, rng, count):
     """Intervals around arguments, from points to wide ones, half of them cut to the domain."""
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
-    some = [x for x in BORDERS if x not in (745.2, -745.2)] + [
+    some = [x for x in BORDERS if abs(x) not in (716.0, 745.2)] + [
         x for end in ends_of(f) for x in (end, end + 1e-9, end - 0.25)
     ]
     found = list(ACROSS)
@@ -174,7 +188,7 @@ def numbers(c):
     for x, exact, value in zip(c.x, c.exact, found, strict=False):
         if isinstance(exact, str):
             t.require(not math.isfinite(value), x, value, exact)
-        elif exact is not None and abs(exact) < 1.7e308:
+        elif exact is not None and abs(exact) < 1e300:  # beyond, steps on the way may overflow
             t.near(exact, value, float(abs(exact)) * share + SMALLEST, x)
             t.finite += 1
     return t
@@ -183,15 +197,13 @@ def numbers(c):
 def tensors(c):
     """torch, in both float types; nothing is promised, but it is the same function."""
     t = Tally()
-    for dtype, eps, largest in ((torch.float64, 2.0**-52, 1.7e308), (torch.float32, 2.0**-23, 3.3e38)):
-        x = torch.tensor(c.x[::2], dtype=dtype)
+    for dtype, largest in ((torch.float64, 1e300), (torch.float32, 1e36)):
+        x, kind = torch.tensor(c.x[::2], dtype=dtype), torch.finfo(dtype)
         found = evaluate(c.formula, x[:, None])[:, 0].tolist()
         for at, value in zip(x.tolist(), found, strict=True):
             exact = c.value(at) if math.isfinite(at) else None
             if isinstance(exact, arb) and abs(exact) < largest:
-                t.near(
-                    exact, value, TORCH * eps * max(float(abs(exact)), 2.0**-1000 if eps < 1e-9 else 1e-30), at, dtype
-                )
+                t.near(exact, value, TORCH * kind.eps * float(abs(exact)) + kind.tiny, at, dtype)
                 t.finite += 1
     return t
 
