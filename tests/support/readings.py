@@ -220,9 +220,11 @@ def autograd(c):
     for at, slope in zip(x.tolist(), x.grad.tolist(), strict=True):
         with ctx.workprec(c.bits):
             step = arb(2) ** -60 * min(1, abs(at))
-            ends = [c.value(arb(at) + s * step) for s in (1, -1)]
-            exact = (ends[0] - ends[1]) / (2 * step) if all(isinstance(y, arb) for y in ends) else arb("nan")
-        if exact.rad() < 1e-12 * (1 + abs(exact)):
+            y = [c.value(arb(at) + s * step) for s in (-1, 0, 1)]
+            if not all(isinstance(value, arb) for value in y):
+                continue
+            exact, bend = (y[2] - y[0]) / (2 * step), (y[2] - 2 * y[1] + y[0]) / step
+        if exact.rad() < 1e-12 * (1 + abs(exact)) and not abs(bend) > 1e-9 * (1 + abs(exact)):  # else a kink, or a jump
             t.near(exact, slope, 1e-9 * max(1.0, float(abs(exact))), at)
             t.finite += 1
     return t
