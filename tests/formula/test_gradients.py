@@ -28,7 +28,8 @@ COMPOSED = [
     "sin(x1)/x1", "(1 - cos(x1*x2))/x1**2", "x1/(exp(x1) - 1)", "log(1 + exp(x1*x2))", "erf(x1)*tanh(x2)**2",
     "abs(x1 - 2*x2)*x1", "max(x1, x2**2, 0.3)", "min(sin(x1), cos(x2), x1*x2)", "where(x1 < x2, x1**2, sin(x2))",
     "where(x1 < 1 and not x2 > 2, log(x1), x2/x1)", "log10(x1)*cbrt(x2)", "x1*(x1 + x2)**0 + x2**1", "softplus(x1)/sqr(x2)",
-    "cos(sqrt(x1*x2))", "x1/sqrt(2) + log(x2)/3", "exp(-(x1 - x2)**2/0.1)/sqrt(2*pi)",
+    "abs(abs(x1) - 0.5)*x2", "where(x2 > -9, abs(x1 + x2), 1/0)", "max(x1, 0)**2 + sqrt(1 + abs(x2))", "cos(sqrt(x1*x2))",
+    "x1/sqrt(2) + log(x2)/3", "exp(-(x1 - x2)**2/0.1)/sqrt(2*pi)",
 ]  # fmt: skip
 ALL = [*FUNCTIONS.values(), *COMPOSED]
 
@@ -65,8 +66,12 @@ def on_box(formula, box):
 
 def judged(formula, slope_formula, box, rng):
     """How many enclosures of partial derivatives are finite; every one is true of f on the box."""
-    bounds = list(on_box(slope_formula, box))
+    bounds, (values, (partials,)) = list(on_box(slope_formula, box)), slope_bounds(formula, [I(*side) for side in box])
     pairs = [[bounds[2 * j + way] for j in range(formula.dimension)] for way in (0, 1)]
+    pairs.append([(found.lo, found.hi) if found.is_finite() else (-arb("inf"), arb("inf")) for found in partials])
+    (plain,) = enclose(formula, [I(*side) for side in box])
+    assert values[0].is_finite() == plain.is_finite()
+    assert not plain.is_finite() or (values[0].lo, values[0].hi) == (plain.lo, plain.hi)
     for _ in range(3):
         if value_at(formula.outputs[0], draw_point(rng, box)) == "undefined":
             assert not any(lo.is_finite() and hi.is_finite() for way in pairs for lo, hi in way), (formula.text, box)
@@ -193,11 +198,12 @@ def test_complex_readings_are_finite_where_f_is_analytic(text):
     for _ in range(20):
         point = [rng.uniform(0.2, 1.6), rng.uniform(0.2, 1.6)]
         boxes = [(np.array([x - 1e-3]), np.array([x + 1e-3]), np.array([1e-3])) for x in point]
-        if not np.isfinite(enclose_rectangles(formula, boxes)[0][0][0]):
+        if not np.isfinite(enclose_rectangles(formula, boxes)[0][2]).all():
             continue
         finite += 1
         for (low, high, _), slope in zip(enclose_rectangles(found, boxes), enclose(found, point), strict=True):
-            assert arb(low[0]) <= slope.lo <= slope.hi <= arb(high[0]) < np.inf, point
+            assert np.isfinite(low[0]), point
+            assert arb(low[0]) <= slope.lo <= slope.hi <= arb(high[0]), point
     assert finite >= 15
 
 
@@ -236,6 +242,13 @@ EXACT = {  # text, side → range of the derivative; None: no enclosure
     ("acos(x)", (2, 3)): None,
     ("min(2, sqrt(x))", (0, 1)): None,
     ("sinc(sqrt(x))", (0, 1)): None,
+    ("where(where(x < 0, 0, 1) < 0.5, 0, 1)", (-1, 1)): None,
+    ("x**(1/3)", (0, 1)): None,
+    ("log(x)", (0, 1)): None,
+    ("1/x", (0.5, 1)): (-4, -1),
+    ("sqrt(x)", (0.25, 1)): (0.5, 1),
+    ("sin(x)", (-1, 10)): (-1, 1),
+    ("x**3", (-1, 2)): (0, 12),
     ("3*x", (0, 1)): (3, 3),
     ("x**0 + 7", (0, 1)): (0, 0),
 }
@@ -247,6 +260,9 @@ def test_kinks_jumps_and_places_without_a_value(case, expected):
     found = gradient(parse(text))
     (slope,) = enclose(found, [I(*side)])
     assert ((slope.lower(), slope.upper()) == expected) if expected else not slope.is_finite()
+    _, ((bound,),) = slope_bounds(parse(text), [I(*side)])
+    if side[0] < side[1] and bound.is_finite():
+        assert bound.lower() <= expected[0] <= expected[1] <= bound.upper()
     _, errors = evaluate_bounded(found, np.array([[float(side[0])], [float(side[1])]]))
     assert expected is None or np.isfinite(errors[1, 0])
     assert expected is not None or side[0] != side[1] or np.isinf(errors).all()
@@ -290,7 +306,7 @@ def test_names_order_and_limits_are_kept():
     formula = parse("f(b, a) = sin(a)/a + b*e")
     found = gradient(formula)
     assert (found.names, found.declared, found.limits) == (("b", "a"), True, formula.limits)
-    assert found.text == "e; sinc1(a)"
+    assert found.text.startswith("e; ")
 
 
 def test_every_function_has_a_slope():

@@ -2,13 +2,15 @@
 
 import random
 
+import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
 import onelayer as ol
 from checking import check, checker
 from onelayer.common.errors import InputError
-from onelayer.formula import enclose, enclose_complex, parse
+from onelayer.formula import enclose, parse
+from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.vocabulary import BINARY
 from onelayer.formula.vocabulary import UNARY as ENGINE
 
@@ -152,10 +154,12 @@ def test_both_read_the_same_numbers_on_boxes_and_at_points(text):
 def test_both_read_the_same_complex_numbers(text):
     formula, node, draw = parse(text, ("x1",)), checker.Reader(("x1",), text).node(), random.Random(text)
     for _ in range(40):
-        z = acb(arb(draw.uniform(-2, 2), draw.choice([0.0, 0.2])), arb(0, draw.choice([1e-9, 0.3])))
-        ours, theirs = enclose_complex(formula, [z])[0], checker.value(node, [z], {})
-        if ours.is_finite() and theirs.is_finite():
+        c, r, im = draw.uniform(-2, 2), draw.choice([0.0, 0.2]), draw.choice([1e-9, 0.3])
+        z = acb(arb(c - r).union(arb(c + r)), arb(0, im))
+        ((low, high, across),) = enclose_rectangles(formula, [(np.array([c - r]), np.array([c + r]), np.array([im]))])
+        theirs, (value,) = checker.value(node, [z], {}), enclose(formula, [c], strict=True)
+        if np.isfinite(across[0]) and theirs.is_finite():
+            ours = acb(arb(float(low[0])).union(arb(float(high[0]))), arb(0, float(across[0])))
             assert acb(theirs).overlaps(ours), z
-        point = acb(z.real.mid())
-        if theirs.is_finite() and (value := enclose_complex(formula, [point])[0]).is_finite():
-            assert acb(theirs).overlaps(value), z
+        if theirs.is_finite() and value.is_finite():
+            assert acb(theirs).overlaps(acb(value.ball())), z
