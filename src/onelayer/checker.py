@@ -48,20 +48,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from flint import (
-    acb,
-    acb_poly,
-    acb_series,
-    arb,
-    arb_mat,
-    arb_poly,
-    arb_series,
-    ctx,
-    fmpq,
-    fmpq_mat,
-    fmpq_poly,
-    fmpz_poly,
-)
+import flint
+from flint import acb, arb, arb_mat, arb_series, ctx, fmpq, fmpq_mat
 
 Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: rationals of the layer, later balls
 Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
@@ -223,13 +211,8 @@ def minus(node: Node) -> Node:
 
 
 def takes(name: str, operands: int) -> bool:
-    if name in WRITTEN:
-        return operands == (2 if re.search(r"\bv\b", WRITTEN[name]) else 1)
-    return (
-        name in ("min", "max")
-        or (operands == 1 and (name in FUNCTIONS or name == "abs"))
-        or (name, operands) == ("atan2", 2)
-    )
+    known, two = name in FUNCTIONS or name in WRITTEN or name in ("abs", "atan2"), {"hypot", "beta", "mod", "atan2"}
+    return name in ("min", "max") or (known and operands == 1 + (name in two))
 
 
 @cache
@@ -400,12 +383,11 @@ def continued(node: Node) -> Node:
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
         pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
-        psi = (
-            factors(substituted(template(split[4], "u", "y"), (split[0], split[2])))
-            if zeros and min(zeros) >= 0
-            else None
-        )
-        if psi:
+        if (
+            zeros
+            and min(zeros) >= 0
+            and (psi := factors(substituted(template(split[4], "u", "y"), (split[0], split[2]))))
+        ):
             after = times(after, (split[3] * psi[0], psi[1]), m)
             found, changed = times(after, (fmpq(1), [(part, 1)]), -m), True
     if not changed or found is None:
@@ -751,54 +733,53 @@ class Known:
     within: tuple[float, float] | None = None  # values of real numbers
     steep: Callable[[Any], Any] | None = None  # of a ball: |φ′| on it, at most
     laplace: bool = False
-    flows: bool = False  # y′ = slope(u, y) encloses it better than `ball`, if that knows complex balls at all
-    real: bool = False  # it does not
-    tight: bool = False  # it needs none of this
+    flows: bool = False  # to follow y′ = slope(u, y) is worth while
+    real: bool = False  # `ball` knows real balls alone
+    tight: bool = False  # `ball` sees to domain and cuts, and is tight
     zero: tuple[int, int, str] | None = None  # (c, k, ψ): φ(u) = c + u^k·ψ, a formula of u and y, ψ(0) ≠ 0
 
     def at(self, z: Any, box: bool = False) -> Any:
         """φ on a ball. `box`: what lies outside a closed domain is cut off."""
         if self.tight:
             return self.ball(z)
-        x, own = z.real, isinstance(z, arb)
-        ends = [z.lower(), z.upper()] if own else []
-        if self.closed and own and box and not (x < self.low or x > self.high):
+        x, own, nan = z.real, isinstance(z, arb), arb.nan()
+        ends, shut = [x.lower(), x.upper()], self.closed and own
+        if shut and box and not (x < self.low or x > self.high):
             ends = [v.max(arb(self.low)).min(arb(self.high)) for v in ends]
-        elif not (x >= self.low and x <= self.high if self.closed and own else x > self.low and x < self.high):
-            return arb.nan()
+        elif not (x >= self.low and x <= self.high if shut else x > self.low and x < self.high):
+            return nan
         if not z.is_finite() or (self.pole and x.contains(0)):
-            return arb.nan()
+            return nan
         if own and self.turns is not None and not z.is_exact() and z.abs_upper() <= self.far:
-            inside = [t for t in map(arb, self.turns) if not (z < t or z > t)]
-            found = reduce(arb.union, map(self.ball, ends + inside))
+            found = reduce(arb.union, map(self.ball, ends + [t for t in map(arb, self.turns) if not (z < t or z > t)]))
         else:
             found = self.near(z)
         found = found.max(arb(self.within[0])).min(arb(self.within[1])) if own and self.within else found
-        return found if found.is_finite() else arb.nan()
+        return found if found.is_finite() else nan
 
     def near(self, z: Any) -> Any:
         """`ball`, or how far φ moves from its value at the centre, whichever is less."""
-        c, real = z.mid(), self.real and isinstance(z, acb)
-        own = arb.nan() if real else self.ball(z)
-        if not (self.steep or self.laplace or self.flows) or (z.is_exact() and not real):
+        c, alone = z.mid(), self.real and isinstance(z, acb)
+        own, far = arb.nan() if alone else self.ball(z), (z - c).abs_upper()
+        if not (self.steep or self.laplace or self.flows) or (z.is_exact() and not alone):
             return own
-        start = self.ball(c) if not real else self.ball(c.real) if c.imag == 0 else arb.nan()
-        moved = self.flown(z, start, (z - c).abs_upper()) if self.flows else self.slope_on(z) * (z - c).abs_upper()
-        near = start + (within_ball(moved) if isinstance(z, arb) else acb(*[within_ball(moved)] * 2))
+        start = self.ball(c.real if alone else c) if c.imag == 0 or not alone else arb.nan()
+        if self.flows:
+            reach = self.flown(z, start, far)
+        elif self.steep:
+            reach = self.steep(z) * far
+        else:
+            reach = far * greatest(
+                [abs(value(derivative(self.name, 1), [v])) for v in (z.real.lower(), z.real.upper())]
+            )
+        near = start + around(reach, z)
         return near if near.is_finite() and not own.rad() <= near.rad() else own
-
-    def slope_on(self, z: Any) -> Any:
-        """|φ′| on a ball, at most."""
-        if self.steep:
-            return self.steep(z)
-        return greatest([abs(value(derivative(self.name, 1), [v])) for v in (z.real.lower(), z.real.upper())])
 
     def flown(self, z: Any, start: Any, far: Any) -> Any:
         """r with |φ(z) − φ(c)| ≤ r: the solution of y′ = s(u, y) from (c, y) stays within r if |s|·|z − c| ≤ r there (Picard)."""
-        reach = arb(0)
+        reach, slope = arb(0), template(self.slope, "u", "y")
         for _ in range(8):
-            y = start + (within_ball(reach) if isinstance(z, arb) else acb(*[within_ball(reach)] * 2))
-            moved = abs(value(template(self.slope, "u", "y"), [z, y])) * far
+            moved = abs(value(slope, [z, start + around(reach, z)])) * far
             if moved <= reach:
                 return reach
             reach = (moved * arb(1.125)).upper()
@@ -839,11 +820,9 @@ def atan2(y: Any, x: Any) -> Any:
 
 def cbrt(z: Any) -> Any:
     """The real cube root, and its continuation to either half-plane."""
-    if isinstance(z, arb) and not (z > 0 or z < 0):
-        return arb(0) if z == 0 else arb.nan()
     if z.real > 0:
         return z.root(3) if isinstance(z, arb) else (z.log(analytic=True) / 3).exp()
-    return -cbrt(-z) if z.real < 0 else arb.nan()
+    return -cbrt(-z) if z.real < 0 else arb(0) if z == 0 else arb.nan()
 
 
 def across(name: str) -> Callable[[Any], Any]:
@@ -851,183 +830,130 @@ def across(name: str) -> Callable[[Any], Any]:
     return lambda z: getattr(z, name)() if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan()
 
 
-def through(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def through(function: Callable[..., Any], n: int) -> Callable[[Any], Any]:
     """A function that flint has for complex balls alone, real on the real line."""
-    return lambda z: function(acb(z)).real if isinstance(z, arb) else function(z)
+    return lambda z: function(n, acb(z)).real if isinstance(z, arb) else function(n, z)
 
 
-def whole(z: Any) -> Any:
-    """floor, where it is constant."""
-    found = z.real.floor()
-    return found if found.is_exact() else arb.nan()
-
-
-def spherical(n: int) -> Callable[[Any], Any]:
-    """The spherical Bessel function of order n: z^n ₀F₁(n + 3/2; −z²/4)/(1·3·5 ⋯ (2n + 1)); sin z/z for n = 0."""
-    odd = math.prod(range(1, 2 * n + 2, 2))
-    return lambda z: z.sinc() if n == 0 else power(z, n) * (-power(z, 2) / 4).hypgeom_0f1(arb(2 * n + 3) / 2) / odd
+def spherical(n: int, z: Any, over: bool = False) -> Any:
+    """The spherical Bessel function of order n, z^n ₀F₁(n + 3/2; −z²/4)/(1·3·5 ⋯ (2n + 1)), or that over z^n."""
+    found = (-power(z, 2) / 4).hypgeom_0f1(arb(2 * n + 3) / 2) / math.prod(range(1, 2 * n + 2, 2))
+    return found if over else power(z, n) * found
 
 
 def sine_integral(n: int, z: Any) -> Any:
-    """g_n = ∫t^(2n) b_n(tz)dt over [0, 1], b_n(z) the spherical Bessel function over z^n: g_0 = si(z)/z, g_n′ = −z g_(n+1).
-
-    By parts, b_n = (2n + 1)g_n − z² g_(n+1).
+    """g_n = ∫t^(2n) b_n(tz)dt over [0, 1], b_n(z) = `spherical` over z^n: g_0 = si(z)/z, g_n′ = −z g_(n+1), and by parts
+    b_n = (2n + 1)g_n − z² g_(n+1).
     """
-    odd = math.prod(range(1, 2 * n, 2))
     if z.abs_lower() > 1:
-        before = (-power(z, 2) / 4).hypgeom_0f1(arb(2 * n + 1) / 2) / odd if n else 0
-        return ((2 * n - 1) * sine_integral(n - 1, z) - before) / power(z, 2) if n else z.si() / z
-    b, found = arb(2 * n + 1) / 2, acb(-power(z, 2) / 4)
-    found = found.hypgeom([b], [b + 1, b + 1]) / (odd * (2 * n + 1) ** 2)
-    return found.real if isinstance(z, arb) else found
+        return ((2 * n - 1) * sine_integral(n - 1, z) - spherical(n - 1, z, True)) / power(z, 2) if n else z.si() / z
+    b, odd = arb(2 * n + 1) / 2, math.prod(range(1, 2 * n, 2)) * (2 * n + 1) ** 2
+    return (-power(z, 2) / 4).hypgeom([b], [b + 1, b + 1]) / odd
 
 
-def elliptic(n: int, z: Any, second: bool) -> Any:
-    """K^(n), or E^(n), of the parameter: π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z) with a = ½, or −½."""
-    half, a = arb(1) / 2, arb(-1 if second else 1) / 2
-    factor = math.prod(((a + k) * (half + k) / (k + 1) for k in range(n)), start=arb.pi() / 2)
-    return z.elliptic_k() if n == 0 and not second else factor * z.hypgeom_2f1(a + n, half + n, n + 1)
+def elliptic(half: Any, n: int, z: Any) -> Any:
+    """K^(n) of the parameter, and E^(n) for half = −½: π/2·(½)_n(half)_n/n!·₂F₁(½ + n, half + n; 1 + n; z)."""
+    factor = math.prod(((fmpq(1, 2) + k) * (half + k) / (k + 1) for k in range(n)), start=fmpq(1))
+    return arb.pi() / 2 * arb(factor) * z.hypgeom_2f1(arb(half + n), n + arb(1) / 2, n + 1)
 
 
 def zeta(n: int, z: Any) -> Any:
-    return z.zeta() if n == 0 else acb_series([z, acb(1)], n + 1).zeta()[n] * math.factorial(n)
+    return z.zeta() if n == 0 else flint.acb_series([z, acb(1)], n + 1).zeta()[n] * math.factorial(n)
 
 
-def polynomial(p: Any) -> Callable[[Any], Any]:
+def polynomial(p: Any, z: Any) -> Any:
     """A Legendre or Chebyshev polynomial or a derivative of one: |p(z)| ≤ p(s), s = (|z − 1| + |z + 1|)/2.
 
     For T_n(cos w) = cos nw and s = cosh(Im w); the others are sums of T_n with coefficients ≥ 0.
     """
-
-    def at(z: Any) -> Any:
-        with ctx.workprec(ctx.prec + 4 * len(p)):
-            c, (make, number) = z.mid(), (arb_poly, arb) if isinstance(z, arb) else (acb_poly, acb)
-            if z.is_exact():
-                return make(p)(z)
-            found = reduce(lambda a, b: a * (z - c) + b, reversed(make(p)(make([c, number(1)])).coeffs()), number(0))
-            most = arb_poly(p)((((z - 1).abs_upper() + (z + 1).abs_upper()) / 2).upper())
-        if isinstance(z, arb):
-            return found.max(-most).min(most)
-        return found if found.abs_upper() <= most else acb(*[within_ball(most)] * 2)
-
-    return at
+    with ctx.workprec(ctx.prec + 4 * len(p)):
+        c, (make, one) = z.mid(), (flint.arb_poly, arb(1)) if isinstance(z, arb) else (flint.acb_poly, acb(1))
+        if z.is_exact():
+            return make(p)(z)
+        found = reduce(lambda a, b: a * (z - c) + b, reversed(make(p)(make([c, one])).coeffs()), 0 * one)
+        most = flint.arb_poly(p)((((z - 1).abs_upper() + (z + 1).abs_upper()) / 2).upper())
+    if isinstance(z, arb):
+        return found.max(-most).min(most)
+    return found if found.abs_upper() <= most else around(most, z)
 
 
 def records() -> Iterator[Known]:
     """All functions. Where names end in numbers, a function is its neighbour's slope, or made of neighbours."""
-    of, half = operator.methodcaller, arb(1) / 2
+    # fmt: off
+    of, half, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
+    sinhc, waves = "(exprel({0}) + exprel(-{0}))/2", lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh()  # sinh(u)/u
     for name, slope, turns, zero in (
         ("sin", "cos(u)", None, (0, 1, "sinc(u)")), ("cos", "-sin(u)", None, (1, 2, "-sinc(u/2)**2/2")),
         ("tan", "1 + y**2", None, (0, 1, "sinc(u)/cos(u)")), ("exp", "y", (), (1, 1, "exprel(u)")),
-        ("sinh", "cosh(u)", (), (0, 1, "exp(u)*exprel(-2*u)")), ("cosh", "sinh(u)", (0,), (1, 2, "exp(u)*exprel(-u)**2/2")),
-        ("tanh", "1 - y**2", (), (0, 1, "exp(u)*exprel(-2*u)/cosh(u)")),
+        ("sinh", "cosh(u)", (), (0, 1, sinhc.format("u"))), ("tanh", "1 - y**2", (), (0, 1, sinhc.format("u") + "/cosh(u)")),
+        ("cosh", "sinh(u)", (0,), (1, 2, f"({sinhc.format('u/2')})**2/2")),
         ("erf", "2/pi**0.5*exp(-u**2)", (), (0, 1, "2/pi**0.5*gauss0(u)")),
-    ):  # fmt: skip
-        waves = {"within": (-1.0, 1.0)} if name in ("sin", "cos") else {}
-        yield Known(name, of(name), slope, turns=turns, zero=zero, tight=True, **waves)
-    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", turns=(), tight=True)
+    ):
+        yield Known(name, of(name), slope, turns=turns, zero=zero, tight=True, within=None if turns == () else {"sin": (-1, 1), "cos": (-1, 1)}.get(name))
+    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0, turns=(), tight=True)
     yield Known("atan", across("atan"), "1/(1 + u**2)", turns=(), tight=True, zero=(0, 1, "cos(y)/sinc(y)"))
     yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1, 1, True, turns=(), zero=(0, 1, "1/sinc(y)"))
     yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1, 1, True, turns=())
     yield Known("cbrt", cbrt, "1/(3*y**2)", turns=())
-    yield Known("floor", lambda z: z.floor() if isinstance(z, arb) else whole(z), "", turns=())
-    yield Known("floor'", lambda z: 0 * whole(z), "")
-    sinh_of_y = "exp(y)*exprel(-2*y)"  # over y
-    yield Known("asinh", across("asinh"), "(1 + u**2)**(-0.5)", turns=(), flows=True, zero=(0, 1, f"1/({sinh_of_y})"))
+    yield Known("floor", of("floor"), "", turns=(), real=True)
+    yield Known("floor'", lambda z: arb(0) if z.floor().is_exact() else arb.nan(), "", real=True)
+    yield Known("asinh", across("asinh"), "(1 + u**2)**(-0.5)", turns=(), flows=True, zero=(0, 1, f"1/({sinhc.format('y')})"))
     yield Known("acosh", of("acosh"), "((u - 1)*(u + 1))**(-0.5)", 1, closed=True, turns=())
-    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1, 1, turns=(), zero=(0, 1, f"cosh(y)/({sinh_of_y})"))
+    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1, 1, turns=(), zero=(0, 1, f"cosh(y)/({sinhc.format('y')})"))
     yield Known("erfc", of("erfc"), "-2/pi**0.5*exp(-u**2)", turns=())
     yield Known("erfinv", of("erfinv"), "pi**0.5/2*exp(y**2)", -1, 1, turns=(), flows=True, real=True)
-    yield Known("norminv", lambda z: -(2 * z).erfcinv() * arb(2).sqrt(), "(2*pi)**0.5*exp(y**2/2)", 0, 1, turns=(),
-                flows=True, real=True)  # fmt: skip
-    least = (arb(1.4616321449683622).union(arb(1.4616321449683625)),)
-    yield Known("gamma", of("gamma"), "y*digamma(u)", 0, turns=least, flows=True)
-    yield Known("lgamma", of("lgamma"), "digamma(u)", 0, turns=least, flows=True)
-    for n, t in (
-        (0, "-y1(u)"),
-        (1, "y0(u) - y/u"),
-    ):  # Y_n = ∫sin(z sin θ − nθ)/π − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)/π
-        most = (0.5214, 0.4168)[n]
-        yield Known(f"y{n}", of("bessel_y", n), t, 0, within=(-INF, most), steep=lambda z, n=n: (
-            arb(0.637) * z.imag.abs_upper().cosh() + arb(0.637) / z.real.lower() ** (n + 1)))  # fmt: skip
-    for n, t in ((0, "-k1(u)"), (1, "-k0(u) - y/u")):  # K_n = ∫e^(−z cosh t) cosh nt
-        yield Known(f"k{n}", of("bessel_k", n), t, 0, turns=(), laplace=True)
+    yield Known("norminv", lambda z: -(2 * z).erfcinv() * arb(2).sqrt(), "(2*pi)**0.5*exp(y**2/2)", 0, 1, turns=(), flows=True,
+                real=True)
+    yield Known("gamma", of("gamma"), "y*digamma(u)", 0, turns=(least,), flows=True)
+    yield Known("lgamma", of("lgamma"), "digamma(u)", 0, turns=(least,), flows=True)
+    yield Known("lambertw", of("lambertw"), "exp(-y)/(1 + y)", -0.3678794411714423, closed=True, turns=(), zero=(0, 1, "exp(-y)"))
+    for n, slope, most in ((0, "-y1(u)", 0.5214), (1, "y0(u) - y/u", 0.4168)):
+        # πY_n = ∫sin(z sin θ − nθ)dθ over [0, π] − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)dt over [0, ∞)
+        yield Known(f"y{n}", of("bessel_y", n), slope, 0, within=(-INF, most), steep=lambda z, n=n: (
+            waves(0.637)(z) + arb(0.637) / z.real.lower() ** (n + 1)))
+    for n, slope in ((0, "-k1(u)"), (1, "-k0(u) - y/u")):  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
+        yield Known(f"k{n}", of("bessel_k", n), slope, 0, turns=(), laplace=True)
     for n in range(48):  # J_n = ∫cos(nθ − z sin θ)dθ/π over [0, π], I_n = ∫e^(z cos θ) cos nθ dθ/π
-        f, rows = math.factorial, range(1, n + 1)
-        psi = [f"1/{2**n * f(n)}*j0(u)", *(f"{f(n)}/{2 ** (n - 1) * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in rows)]
-        slopes = [f"({c}{n - 1}(u) {s} {c}{n + 1}(u))/2" for c, s in ("j-", "i+")] if n else ["-j1(u)", "i1(u)"]
-        yield Known(f"j{n}", of("bessel_j", n), slopes[0], within=(-0.582, 0.582) if n else (-0.403, 1.0),
-                    zero=(0, n, " + ".join(psi)) if 0 < n <= 20 else None,
-                    steep=lambda z: arb(0.637) * z.imag.abs_upper().cosh())  # fmt: skip
-        zero = (0, 1, "(i0(u) - i2(u))/2") if n == 1 else None
-        yield Known(f"i{n}", of("bessel_i", n), slopes[1], turns=() if n % 2 else (0,), zero=zero)
-    for c, least_of_it, most in (("a", -0.4191, 0.5357), ("b", -0.455, INF)):
-        yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(least_of_it, most))
+        f, slopes = math.factorial, [f"({c}{n - 1}(u) {s} {c}{n + 1}(u))/2" for c, s in ("j-", "i+")] if n else ["-j1(u)", "i1(u)"]
+        psi = [f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1)]
+        yield Known(f"j{n}", of("bessel_j", n), slopes[0], within=(-0.582, 0.582) if n else (-0.403, 1.0), steep=waves(0.637),
+                    zero=(0, n, " + ".join(psi)) if 0 < n <= 20 else None)
+        yield Known(f"i{n}", of("bessel_i", n), slopes[1], turns=() if n % 2 else (0,),
+                    zero=(0, 1, "(i0(u) - i2(u))/2") if n == 1 else None)
+    for c, low, high in (("a", -0.4191, 0.5357), ("b", -0.455, INF)):
+        yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(low, high))
         yield Known(f"{c}i1", of(f"airy_{c}i", derivative=1), f"u*{c}i(u)")
     yield Known("si", of("si"), "sinc(u)", within=(-1.852, 1.852), zero=(0, 1, "sine0(u)"))
     yield Known("ci", of("ci"), "cos(u)/u", 0, within=(-INF, 0.4721))
-    yield Known(
-        "ei",
-        lambda z: -(-z).expint(1) if isinstance(z, acb) and z.real < 0 else z.ei(),
-        "exp(u)/u",
-        pole=True,
-        turns=(),
-    )
+    yield Known("ei", lambda z: -(-z).expint(1) if isinstance(z, acb) and z.real < 0 else z.ei(), "exp(u)/u", pole=True, turns=())
     for name, most in (("sin", 0.714), ("cos", 0.78)):
         yield Known(f"fresnel{name[0]}", of(f"fresnel_{name[0]}"), f"{name}(pi/2*u**2)", within=(-most, most))
-    yield Known(
-        "lambertw",
-        of("lambertw"),
-        "exp(-y)/(1 + y)",
-        -0.3678794411714423,
-        closed=True,
-        turns=(),
-        zero=(0, 1, "exp(-y)"),
-    )
     yield Known("sinc", of("sinc"), "-sphere1(u)", turns=(0,), far=4.49, within=(-0.2173, 1.0),
-                steep=lambda z: (z.abs_upper() / 3).min(half) * z.imag.abs_upper().cosh())  # fmt: skip
-    for n in range(1, 8):  # of order n: ∫i^(−n) e^(izt) P_n(t)dt/2 over [−1, 1]
-        yield Known(f"sphere{n}", spherical(n), f"({n}*{f'sphere{n - 1}' if n > 1 else 'sinc'}(u) - {n + 1}*sphere{n + 1}(u))/{2 * n + 1}",
-                    within=(-0.448, 0.448), steep=lambda z: arb(0.3334) * z.imag.abs_upper().cosh())  # fmt: skip
+                steep=lambda z: (z.abs_upper() / 3).min(half) * waves(1)(z))
+    for n in range(1, 8):  # ∫i^(−n) e^(izt) P_n(t)dt/2 over [−1, 1]
+        slope = f"({n}*{f'sphere{n - 1}' if n > 1 else 'sinc'}(u) - {n + 1}*sphere{n + 1}(u))/{2 * n + 1}"
+        yield Known(f"sphere{n}", partial(spherical, n), slope, within=(-0.448, 0.448), steep=waves(0.3334))
     for n in range(7):
-        t = n or ""
-        yield Known(
-            f"exprel{t}",
-            lambda z, n=n: z.hypgeom_1f1(n + 1, n + 2) / (n + 1),
-            f"exprel{n + 1}(u)",
-            turns=(),
-            laplace=True,
-        )
         yield Known(f"gauss{n}", lambda z, n=n: (-power(z, 2)).hypgeom_1f1(n + half, n + 1 + half) / (2 * n + 1),
-                    f"-2*u*gauss{n + 1}(u)", turns=(0,))  # fmt: skip
-        yield Known(f"sine{n}", partial(sine_integral, n), f"-u*sine{n + 1}(u)",
-                    steep=lambda z: z.abs_upper() * z.imag.abs_upper().cosh() / 9)  # fmt: skip
-        yield Known(
-            f"digamma{t}",
-            through(of("polygamma", n)) if n else of("digamma"),
-            f"digamma{n + 1}(u)",
-            0,
-            turns=(),
-            laplace=True,
-        )
-        yield Known(f"zeta{t}", through(partial(zeta, n)), f"zeta{n + 1}(u)", 1, turns=(), laplace=True)
-        for c in "ke":
-            yield Known(
-                f"ellip{c}{t}",
-                through(partial(elliptic, n, second=c == "e")),
-                f"ellip{c}{n + 1}(u)",
-                high=1,
-                turns=(),
-                laplace=True,
-            )
+                    f"-2*u*gauss{n + 1}(u)", turns=(0,))  # ∫t^(2n) e^(−z²t²)dt over [0, 1]
+        yield Known(f"sine{n}", through(sine_integral, n), f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
+        for stem, ball, low, high in (
+            ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF), ("zeta", zeta, 1, INF),
+            ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0, INF),
+            ("ellipk", partial(elliptic, fmpq(1, 2)), -INF, 1), ("ellipe", partial(elliptic, fmpq(-1, 2)), -INF, 1),
+        ):
+            yield Known(f"{stem}{n or ''}", through(ball, n), f"{stem}{n + 1}(u)", low, high, turns=(), laplace=True)
     for n in range(51):
-        for name, p in ((f"legendre{n}", fmpq_poly.legendre_p(n)), (f"chebyshev{n}", fmpz_poly.chebyshev_t(n))):
+        for name, p in ((f"legendre{n}", flint.fmpq_poly.legendre_p(n)), (f"chebyshev{n}", flint.fmpz_poly.chebyshev_t(n))):
             for k in range(7):
-                yield Known(f"{name}_{k}" if k else name, polynomial(p), f"{name}_{k + 1}(u)")
+                yield Known(f"{name}_{k}" if k else name, partial(polynomial, p), f"{name}_{k + 1}(u)")
                 p = p.derivative()
+    # fmt: on
 
 
 FUNCTIONS = {known.name: known for known in records()}
+FUNCTIONS |= {name: replace(known, slope="log(-1)") for name, known in FUNCTIONS.items()  # where a family ends: none
+              if not {*re.findall(r"\w+(?=\()", known.slope)} <= FUNCTIONS.keys()}  # fmt: skip
 
 
 def power(z: Any, n: int) -> Any:
@@ -1103,6 +1029,11 @@ Jet = list[Any]  # coefficients of a Taylor model
 def within_ball(radius: Any) -> Any:
     """0 ± radius."""
     return arb(0, 1) * radius
+
+
+def around(radius: Any, like: Any) -> Any:
+    """0 ± radius, or the square around that disc: real, or complex, as another ball is."""
+    return within_ball(radius) if isinstance(like, arb) else acb(within_ball(radius), within_ball(radius))
 
 
 def expansion(kind: str, z: Any, q: Any = None, first: int = 0) -> list[Any]:
@@ -1427,11 +1358,11 @@ def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
     options: dict[int, list[int]] = {}
     for kink in (n for n in below(node) if n[0] in KINKS):
         if kink[0] in JUMPS:
-            ends = sorted(truth(kink, x), key=lambda n: n or 0)
-            few = None not in ends and ends[-1] - ends[0] < BRANCHES
-            options[id(kink)] = list(range(int(ends[0]), int(ends[-1]) + 1)) if few else []
-            if few and kink[0] != "floor":
-                options[id(kink)] = [0]
+            ends = truth(kink, x)
+            few = None not in ends and max(ends) - min(ends) < BRANCHES
+            options[id(kink)] = (
+                ([*range(int(min(ends)), int(max(ends)) + 1)] if kink[0] == "floor" else [0]) if few else []
+            )
             continue
         truths = truth(kink[2], x) if kink[0] == "where" else set()
         u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
