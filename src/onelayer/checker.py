@@ -742,36 +742,27 @@ class Known:
         """φ on a ball. `box`: what lies outside a closed domain is cut off."""
         if self.tight:
             return self.ball(z)
-        x, own, nan = z.real, isinstance(z, arb), arb.nan()
-        ends, shut = [x.lower(), x.upper()], self.closed and own
-        if shut and box and not (x < self.low or x > self.high):
-            ends = [v.max(arb(self.low)).min(arb(self.high)) for v in ends]
-        elif not (x >= self.low and x <= self.high if shut else x > self.low and x < self.high):
-            return nan
-        if not z.is_finite() or (self.pole and x.contains(0)):
-            return nan
-        if own and self.turns is not None and not z.is_exact() and z.abs_upper() <= self.far:
-            found = reduce(arb.union, map(self.ball, ends + [t for t in map(arb, self.turns) if not (z < t or z > t)]))
-        else:
-            found = self.near(z)
+        x, own = z.real, isinstance(z, arb)
+        shut = self.closed and own
+        inside = (x >= self.low and x <= self.high) if shut else (x > self.low and x < self.high)
+        if not z.is_finite() or not (inside or (shut and box)) or (self.pole and x.contains(0)):
+            return arb.nan()
+        ends = own and self.turns is not None and not z.is_exact() and z.abs_upper() <= self.far
+        found = arb.union(*self.range(z.lower(), z.upper())) if ends else self.near(z)
         found = found.max(arb(self.within[0])).min(arb(self.within[1])) if own and self.within else found
-        return found if found.is_finite() else nan
+        return found if found.is_finite() else arb.nan()
 
     def near(self, z: Any) -> Any:
         """`ball`, or how far φ moves from its value at the centre, whichever is less."""
-        c, alone = z.mid(), self.real and isinstance(z, acb)
+        c, alone, ends = z.mid(), self.real and isinstance(z, acb), (z.real.lower(), z.real.upper())
         own, far = arb.nan() if alone else self.ball(z), (z - c).abs_upper()
         if not (self.steep or self.laplace or self.flows) or (z.is_exact() and not alone):
             return own
         start = self.ball(c.real if alone else c) if c.imag == 0 or not alone else arb.nan()
-        if self.flows:
-            reach = self.flown(z, start, far)
-        elif self.steep:
-            reach = self.steep(z) * far
+        if self.laplace:
+            reach = far * greatest([abs(value(derivative(self.name, 1), [v])) for v in ends])
         else:
-            reach = far * greatest(
-                [abs(value(derivative(self.name, 1), [v])) for v in (z.real.lower(), z.real.upper())]
-            )
+            reach = self.steep(z) * far if self.steep else self.flown(z, start, far)
         near = start + around(reach, z)
         return near if near.is_finite() and not own.rad() <= near.rad() else own
 
@@ -857,10 +848,6 @@ def elliptic(half: Any, n: int, z: Any) -> Any:
     return arb.pi() / 2 * arb(factor) * z.hypgeom_2f1(arb(half + n), n + arb(1) / 2, n + 1)
 
 
-def zeta(n: int, z: Any) -> Any:
-    return z.zeta() if n == 0 else flint.acb_series([z, acb(1)], n + 1).zeta()[n] * math.factorial(n)
-
-
 def polynomial(p: Any, z: Any) -> Any:
     """A Legendre or Chebyshev polynomial or a derivative of one: |p(z)| ≤ p(s), s = (|z − 1| + |z + 1|)/2.
 
@@ -882,14 +869,14 @@ def records() -> Iterator[Known]:
     # fmt: off
     of, half, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
     sinhc, waves = "(exprel({0}) + exprel(-{0}))/2", lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh()  # sinh(u)/u
-    for name, slope, turns, zero in (
-        ("sin", "cos(u)", None, (0, 1, "sinc(u)")), ("cos", "-sin(u)", None, (1, 2, "-sinc(u/2)**2/2")),
-        ("tan", "1 + y**2", None, (0, 1, "sinc(u)/cos(u)")), ("exp", "y", (), (1, 1, "exprel(u)")),
-        ("sinh", "cosh(u)", (), (0, 1, sinhc.format("u"))), ("tanh", "1 - y**2", (), (0, 1, sinhc.format("u") + "/cosh(u)")),
-        ("cosh", "sinh(u)", (0,), (1, 2, f"({sinhc.format('u/2')})**2/2")),
-        ("erf", "2/pi**0.5*exp(-u**2)", (), (0, 1, "2/pi**0.5*gauss0(u)")),
+    for name, slope, zero in (
+        ("tan", "1 + y**2", (0, 1, "sinc(u)/cos(u)")), ("exp", "y", (1, 1, "exprel(u)")), ("sinh", "cosh(u)", (0, 1, sinhc.format("u"))),
+        ("tanh", "1 - y**2", (0, 1, sinhc.format("u") + "/cosh(u)")), ("erf", "2/pi**0.5*exp(-u**2)", (0, 1, "2/pi**0.5*gauss0(u)")),
     ):
-        yield Known(name, of(name), slope, turns=turns, zero=zero, tight=True, within=None if turns == () else {"sin": (-1, 1), "cos": (-1, 1)}.get(name))
+        yield Known(name, of(name), slope, turns=() if name != "tan" else None, zero=zero, tight=True)
+    yield Known("sin", of("sin"), "cos(u)", within=(-1, 1), zero=(0, 1, "sinc(u)"), tight=True)
+    yield Known("cos", of("cos"), "-sin(u)", within=(-1, 1), zero=(1, 2, "-sinc(u/2)**2/2"), tight=True)
+    yield Known("cosh", of("cosh"), "sinh(u)", turns=(0,), zero=(1, 2, f"({sinhc.format('u/2')})**2/2"), tight=True)
     yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0, turns=(), tight=True)
     yield Known("atan", across("atan"), "1/(1 + u**2)", turns=(), tight=True, zero=(0, 1, "cos(y)/sinc(y)"))
     yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1, 1, True, turns=(), zero=(0, 1, "1/sinc(y)"))
@@ -914,11 +901,11 @@ def records() -> Iterator[Known]:
     for n, slope in ((0, "-k1(u)"), (1, "-k0(u) - y/u")):  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
         yield Known(f"k{n}", of("bessel_k", n), slope, 0, turns=(), laplace=True)
     for n in range(48):  # J_n = ∫cos(nθ − z sin θ)dθ/π over [0, π], I_n = ∫e^(z cos θ) cos nθ dθ/π
-        f, slopes = math.factorial, [f"({c}{n - 1}(u) {s} {c}{n + 1}(u))/2" for c, s in ("j-", "i+")] if n else ["-j1(u)", "i1(u)"]
+        f, slopes = math.factorial, [f"({c}{n - 1}(u) {s} {c}{n + 1}(u))/2" for c, s in ("j-", "i+")]
         psi = [f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1)]
-        yield Known(f"j{n}", of("bessel_j", n), slopes[0], within=(-0.582, 0.582) if n else (-0.403, 1.0), steep=waves(0.637),
+        yield Known(f"j{n}", of("bessel_j", n), slopes[0] if n else "-j1(u)", within=(-0.582, 0.582) if n else (-0.403, 1.0), steep=waves(0.637),
                     zero=(0, n, " + ".join(psi)) if 0 < n <= 20 else None)
-        yield Known(f"i{n}", of("bessel_i", n), slopes[1], turns=() if n % 2 else (0,),
+        yield Known(f"i{n}", of("bessel_i", n), slopes[1] if n else "i1(u)", turns=() if n % 2 else (0,),
                     zero=(0, 1, "(i0(u) - i2(u))/2") if n == 1 else None)
     for c, low, high in (("a", -0.4191, 0.5357), ("b", -0.455, INF)):
         yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(low, high))
@@ -938,7 +925,8 @@ def records() -> Iterator[Known]:
                     f"-2*u*gauss{n + 1}(u)", turns=(0,))  # ∫t^(2n) e^(−z²t²)dt over [0, 1]
         yield Known(f"sine{n}", through(sine_integral, n), f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
         for stem, ball, low, high in (
-            ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF), ("zeta", zeta, 1, INF),
+            ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF),
+            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * math.factorial(n), 1, INF),
             ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0, INF),
             ("ellipk", partial(elliptic, fmpq(1, 2)), -INF, 1), ("ellipe", partial(elliptic, fmpq(-1, 2)), -INF, 1),
         ):
