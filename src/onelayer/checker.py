@@ -717,8 +717,7 @@ def applied(node: Node, u: list[Any], box: bool, choice: dict[int, int] | None) 
 class Known:
     """A function φ of one variable. Everywhere φ(z) lies in ball(z), the domain left aside; the other fields are facts too.
 
-    A complex ball counts as inside the domain if its real part does, where φ has no cut and no pole. Laplace: φ^(k), k ≥ 1, is
-    ± a mixture of e^(tz), t real, with weights ≥ 0: |φ^(k)(z)| ≤ |φ^(k)(Re z)|, which is monotone.
+    A complex ball counts as inside the domain if its real part does, where φ has no cut and no pole.
     """
 
     name: str
@@ -732,10 +731,9 @@ class Known:
     far: float = INF
     within: tuple[float, float] | None = None  # values of real numbers
     steep: Callable[[Any], Any] | None = None  # of a ball: |φ′| on it, at most
-    laplace: bool = False
-    flows: bool = False  # to follow y′ = slope(u, y) is worth while
-    real: bool = False  # `ball` knows real balls alone
+    real: bool = False  # of complex balls `ball` knows nothing, or less than y′ = slope(u, y) does
     tight: bool = False  # `ball` sees to domain and cuts, and is tight
+    series: bool = False  # so are flint's power series
     zero: tuple[int, int, str] | None = None  # (c, k, ψ): φ(u) = c + u^k·ψ, a formula of u and y, ψ(0) ≠ 0
 
     def at(self, z: Any, box: bool = False) -> Any:
@@ -748,22 +746,20 @@ class Known:
         if not z.is_finite() or not (inside or (shut and box)) or (self.pole and x.contains(0)):
             return arb.nan()
         ends = own and self.turns is not None and not z.is_exact() and z.abs_upper() <= self.far
-        found = arb.union(*self.range(z.lower(), z.upper())) if ends else self.near(z)
+        found = arb.union(*self.between(z.lower(), z.upper())) if ends else self.near(z)
         found = found.max(arb(self.within[0])).min(arb(self.within[1])) if own and self.within else found
         return found if found.is_finite() else arb.nan()
 
     def near(self, z: Any) -> Any:
         """`ball`, or how far φ moves from its value at the centre, whichever is less."""
-        c, alone, ends = z.mid(), self.real and isinstance(z, acb), (z.real.lower(), z.real.upper())
-        own, far = arb.nan() if alone else self.ball(z), (z - c).abs_upper()
-        if not (self.steep or self.laplace or self.flows) or (z.is_exact() and not alone):
-            return own
-        start = self.ball(c.real if alone else c) if c.imag == 0 or not alone else arb.nan()
-        if self.laplace:
-            reach = far * greatest([abs(value(derivative(self.name, 1), [v])) for v in ends])
-        else:
-            reach = self.steep(z) * far if self.steep else self.flown(z, start, far)
-        near = start + around(reach, z)
+        alone = self.real and isinstance(z, acb)
+        if alone:
+            z = acb(z.real, within_ball(z.imag.abs_upper()))
+        elif z.is_exact() or not self.steep:
+            return self.ball(z)
+        c, own = z.mid(), arb.nan() if alone else self.ball(z)
+        start, far = self.ball(c.real if alone else c), (z - c).abs_upper()
+        near = start + around(self.steep(z) * far if self.steep else self.flown(z, start, far), z)
         return near if near.is_finite() and not own.rad() <= near.rad() else own
 
     def flown(self, z: Any, start: Any, far: Any) -> Any:
@@ -776,7 +772,7 @@ class Known:
             reach = (moved * arb(1.125)).upper()
         return arb.nan()
 
-    def range(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def between(self, low: Any, high: Any) -> tuple[Any, Any]:
         """(low, high) of φ between two numbers, from those at the ends if it is monotone."""
         if self.closed and not (low > self.high or high < self.low):
             low, high = low if low > self.low else arb(self.low), high if high < self.high else arb(self.high)
@@ -816,36 +812,10 @@ def cbrt(z: Any) -> Any:
     return -cbrt(-z) if z.real < 0 else arb(0) if z == 0 else arb.nan()
 
 
-def across(name: str) -> Callable[[Any], Any]:
-    """A function with cuts along the imaginary axis, from ±i on: no value there."""
-    return lambda z: getattr(z, name)() if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan()
-
-
-def through(function: Callable[..., Any], n: int) -> Callable[[Any], Any]:
-    """A function that flint has for complex balls alone, real on the real line."""
-    return lambda z: function(n, acb(z)).real if isinstance(z, arb) else function(n, z)
-
-
-def spherical(n: int, z: Any, over: bool = False) -> Any:
-    """The spherical Bessel function of order n, z^n ₀F₁(n + 3/2; −z²/4)/(1·3·5 ⋯ (2n + 1)), or that over z^n."""
-    found = (-power(z, 2) / 4).hypgeom_0f1(arb(2 * n + 3) / 2) / math.prod(range(1, 2 * n + 2, 2))
-    return found if over else power(z, n) * found
-
-
-def sine_integral(n: int, z: Any) -> Any:
-    """g_n = ∫t^(2n) b_n(tz)dt over [0, 1], b_n(z) = `spherical` over z^n: g_0 = si(z)/z, g_n′ = −z g_(n+1), and by parts
-    b_n = (2n + 1)g_n − z² g_(n+1).
-    """
-    if z.abs_lower() > 1:
-        return ((2 * n - 1) * sine_integral(n - 1, z) - spherical(n - 1, z, True)) / power(z, 2) if n else z.si() / z
-    b, odd = arb(2 * n + 1) / 2, math.prod(range(1, 2 * n, 2)) * (2 * n + 1) ** 2
-    return (-power(z, 2) / 4).hypgeom([b], [b + 1, b + 1]) / odd
-
-
-def elliptic(half: Any, n: int, z: Any) -> Any:
-    """K^(n) of the parameter, and E^(n) for half = −½: π/2·(½)_n(half)_n/n!·₂F₁(½ + n, half + n; 1 + n; z)."""
-    factor = math.prod(((fmpq(1, 2) + k) * (half + k) / (k + 1) for k in range(n)), start=fmpq(1))
-    return arb.pi() / 2 * arb(factor) * z.hypgeom_2f1(arb(half + n), n + arb(1) / 2, n + 1)
+def elliptic(a: Any, n: int, z: Any) -> Any:
+    """K^(n) of the parameter for a = ½, E^(n) for a = −½: π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z)."""
+    half = arb(0.5)
+    return arb.pi() / 2 * a.rising(n) * half.rising(n) / math.factorial(n) * z.hypgeom_2f1(a + n, half + n, n + 1)
 
 
 def polynomial(p: Any, z: Any) -> Any:
@@ -854,10 +824,11 @@ def polynomial(p: Any, z: Any) -> Any:
     For T_n(cos w) = cos nw and s = cosh(Im w); the others are sums of T_n with coefficients ≥ 0.
     """
     with ctx.workprec(ctx.prec + 4 * len(p)):
-        c, (make, one) = z.mid(), (flint.arb_poly, arb(1)) if isinstance(z, arb) else (flint.acb_poly, acb(1))
+        make: Any = flint.arb_poly if isinstance(z, arb) else flint.acb_poly
         if z.is_exact():
             return make(p)(z)
-        found = reduce(lambda a, b: a * (z - c) + b, reversed(make(p)(make([c, one])).coeffs()), 0 * one)
+        shifted, h = make(p)(make([z.mid(), 1])), z - z.mid()
+        found = reduce(lambda a, b: a * h + b, reversed(shifted.coeffs()), 0 * h)
         most = flint.arb_poly(p)((((z - 1).abs_upper() + (z + 1).abs_upper()) / 2).upper())
     if isinstance(z, arb):
         return found.max(-most).min(most)
@@ -868,44 +839,47 @@ def records() -> Iterator[Known]:
     """All functions. Where names end in numbers, a function is its neighbour's slope, or made of neighbours."""
     # fmt: off
     of, half, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
-    sinhc, waves = "(exprel({0}) + exprel(-{0}))/2", lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh()  # sinh(u)/u
-    for name, slope, zero in (
-        ("tan", "1 + y**2", (0, 1, "sinc(u)/cos(u)")), ("exp", "y", (1, 1, "exprel(u)")), ("sinh", "cosh(u)", (0, 1, sinhc.format("u"))),
-        ("tanh", "1 - y**2", (0, 1, sinhc.format("u") + "/cosh(u)")), ("erf", "2/pi**0.5*exp(-u**2)", (0, 1, "2/pi**0.5*gauss0(u)")),
-    ):
-        yield Known(name, of(name), slope, turns=() if name != "tan" else None, zero=zero, tight=True)
-    yield Known("sin", of("sin"), "cos(u)", within=(-1, 1), zero=(0, 1, "sinc(u)"), tight=True)
-    yield Known("cos", of("cos"), "-sin(u)", within=(-1, 1), zero=(1, 2, "-sinc(u/2)**2/2"), tight=True)
-    yield Known("cosh", of("cosh"), "sinh(u)", turns=(0,), zero=(1, 2, f"({sinhc.format('u/2')})**2/2"), tight=True)
-    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0, turns=(), tight=True)
-    yield Known("atan", across("atan"), "1/(1 + u**2)", turns=(), tight=True, zero=(0, 1, "cos(y)/sinc(y)"))
-    yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1, 1, True, turns=(), zero=(0, 1, "1/sinc(y)"))
-    yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1, 1, True, turns=())
-    yield Known("cbrt", cbrt, "1/(3*y**2)", turns=())
-    yield Known("floor", of("floor"), "", turns=(), real=True)
-    yield Known("floor'", lambda z: arb(0) if z.floor().is_exact() else arb.nan(), "", real=True)
-    yield Known("asinh", across("asinh"), "(1 + u**2)**(-0.5)", turns=(), flows=True, zero=(0, 1, f"1/({sinhc.format('y')})"))
+    waves, mixed, through = (  # of e^(ist), |s| ≤ 1; of e^(st), s real: |φ′(z)| ≤ |φ′(Re z)|; what flint has as complex alone
+        lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh(),
+        lambda f: lambda z: greatest([abs(value(derivative(f, 1), [v])) for v in (z.real.lower(), z.real.upper())]),
+        lambda f, n: lambda z: f(n, acb(z)).real if isinstance(z, arb) else f(n, z))
+    f, own = math.factorial, dict[str, Any](tight=True, series=True)
+    yield Known("sin", of("sin"), "cos(u)", within=(-1, 1), zero=(0, 1, "sinc(u)"), **own)
+    yield Known("cos", of("cos"), "-sin(u)", within=(-1, 1), zero=(1, 2, "-sinc(u/2)**2/2"), **own)
+    yield Known("tan", of("tan"), "1 + y**2", zero=(0, 1, "sinc(u)/cos(u)"), **own)
+    yield Known("exp", of("exp"), "y", turns=(), zero=(1, 1, "exprel(u)"), **own)
+    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0, turns=(), **own)
+    yield Known("sinh", of("sinh"), "cosh(u)", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2"), tight=True)
+    yield Known("cosh", of("cosh"), "sinh(u)", turns=(0,), zero=(1, 2, "(exprel(u/2) + exprel(-u/2))**2/8"), tight=True)
+    yield Known("tanh", of("tanh"), "1 - y**2", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2/cosh(u)"), tight=True)
+    yield Known("atan", lambda z: z.atan() if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan(), "1/(1 + u**2)",
+                turns=(), zero=(0, 1, "cos(y)/sinc(y)"), **own)  # off its cuts ±i[1, ∞)
+    yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1, 1, True, turns=(), zero=(0, 1, "1/sinc(y)"), series=True)
+    yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1, 1, True, turns=(), series=True)
+    yield Known("asinh", of("asinh"), "(1 + u**2)**(-0.5)", turns=(), real=True, zero=(0, 1, "2/(exprel(y) + exprel(-y))"))
     yield Known("acosh", of("acosh"), "((u - 1)*(u + 1))**(-0.5)", 1, closed=True, turns=())
-    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1, 1, turns=(), zero=(0, 1, f"cosh(y)/({sinhc.format('y')})"))
+    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1, 1, turns=(), zero=(0, 1, "2*cosh(y)/(exprel(y) + exprel(-y))"))
+    yield Known("cbrt", cbrt, "1/(3*y**2)", turns=())
+    yield Known("floor", lambda z: z.floor() if isinstance(z, arb) else arb.nan(), "", turns=())
+    yield Known("floor'", lambda z: arb(0) if isinstance(z, arb) and z.floor().is_exact() else arb.nan(), "")
+    yield Known("erf", of("erf"), "2/pi**0.5*exp(-u**2)", turns=(), zero=(0, 1, "2/pi**0.5*gauss0(u)"), **own)
     yield Known("erfc", of("erfc"), "-2/pi**0.5*exp(-u**2)", turns=())
-    yield Known("erfinv", of("erfinv"), "pi**0.5/2*exp(y**2)", -1, 1, turns=(), flows=True, real=True)
-    yield Known("norminv", lambda z: -(2 * z).erfcinv() * arb(2).sqrt(), "(2*pi)**0.5*exp(y**2/2)", 0, 1, turns=(), flows=True,
-                real=True)
-    yield Known("gamma", of("gamma"), "y*digamma(u)", 0, turns=(least,), flows=True)
-    yield Known("lgamma", of("lgamma"), "digamma(u)", 0, turns=(least,), flows=True)
+    yield Known("erfinv", of("erfinv"), "pi**0.5/2*exp(y**2)", -1, 1, turns=(), real=True)
+    yield Known("norminv", lambda z: -(2 * z).erfcinv() * arb(2).sqrt(), "(2*pi)**0.5*exp(y**2/2)", 0, 1, turns=(), real=True)
+    yield Known("gamma", of("gamma"), "y*digamma(u)", 0, turns=(least,), real=True)
+    yield Known("lgamma", of("lgamma"), "digamma(u)", 0, turns=(least,), real=True)
     yield Known("lambertw", of("lambertw"), "exp(-y)/(1 + y)", -0.3678794411714423, closed=True, turns=(), zero=(0, 1, "exp(-y)"))
     for n, slope, most in ((0, "-y1(u)", 0.5214), (1, "y0(u) - y/u", 0.4168)):
         # πY_n = ∫sin(z sin θ − nθ)dθ over [0, π] − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)dt over [0, ∞)
-        yield Known(f"y{n}", of("bessel_y", n), slope, 0, within=(-INF, most), steep=lambda z, n=n: (
-            waves(0.637)(z) + arb(0.637) / z.real.lower() ** (n + 1)))
-    for n, slope in ((0, "-k1(u)"), (1, "-k0(u) - y/u")):  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
-        yield Known(f"k{n}", of("bessel_k", n), slope, 0, turns=(), laplace=True)
+        yield Known(f"y{n}", of("bessel_y", n), slope, 0, within=(-INF, most),
+                    steep=partial(lambda n, z: waves(0.637)(z) + arb(0.637) / z.real.lower() ** (n + 1), n))
+    yield Known("k0", of("bessel_k", 0), "-k1(u)", 0, turns=(), steep=mixed("k0"))  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
+    yield Known("k1", of("bessel_k", 1), "-k0(u) - y/u", 0, turns=(), steep=mixed("k1"))
     for n in range(48):  # J_n = ∫cos(nθ − z sin θ)dθ/π over [0, π], I_n = ∫e^(z cos θ) cos nθ dθ/π
-        f, slopes = math.factorial, [f"({c}{n - 1}(u) {s} {c}{n + 1}(u))/2" for c, s in ("j-", "i+")]
-        psi = [f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1)]
-        yield Known(f"j{n}", of("bessel_j", n), slopes[0] if n else "-j1(u)", within=(-0.582, 0.582) if n else (-0.403, 1.0), steep=waves(0.637),
-                    zero=(0, n, " + ".join(psi)) if 0 < n <= 20 else None)
-        yield Known(f"i{n}", of("bessel_i", n), slopes[1] if n else "i1(u)", turns=() if n % 2 else (0,),
+        psi = " + ".join(f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1))
+        yield Known(f"j{n}", of("bessel_j", n), f"(j{n - 1}(u) - j{n + 1}(u))/2" if n else "-j1(u)", steep=waves(0.637),
+                    within=(-0.582, 0.582) if n else (-0.403, 1.0), zero=(0, n, psi) if 0 < n <= 20 else None)
+        yield Known(f"i{n}", of("bessel_i", n), f"(i{n - 1}(u) + i{n + 1}(u))/2" if n else "i1(u)", turns=() if n % 2 else (0,),
                     zero=(0, 1, "(i0(u) - i2(u))/2") if n == 1 else None)
     for c, low, high in (("a", -0.4191, 0.5357), ("b", -0.455, INF)):
         yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(low, high))
@@ -913,24 +887,31 @@ def records() -> Iterator[Known]:
     yield Known("si", of("si"), "sinc(u)", within=(-1.852, 1.852), zero=(0, 1, "sine0(u)"))
     yield Known("ci", of("ci"), "cos(u)/u", 0, within=(-INF, 0.4721))
     yield Known("ei", lambda z: -(-z).expint(1) if isinstance(z, acb) and z.real < 0 else z.ei(), "exp(u)/u", pole=True, turns=())
-    for name, most in (("sin", 0.714), ("cos", 0.78)):
-        yield Known(f"fresnel{name[0]}", of(f"fresnel_{name[0]}"), f"{name}(pi/2*u**2)", within=(-most, most))
+    yield Known("fresnels", of("fresnel_s"), "sin(pi/2*u**2)", within=(-0.714, 0.714))
+    yield Known("fresnelc", of("fresnel_c"), "cos(pi/2*u**2)", within=(-0.78, 0.78))
     yield Known("sinc", of("sinc"), "-sphere1(u)", turns=(0,), far=4.49, within=(-0.2173, 1.0),
                 steep=lambda z: (z.abs_upper() / 3).min(half) * waves(1)(z))
     for n in range(1, 8):  # ∫i^(−n) e^(izt) P_n(t)dt/2 over [−1, 1]
         slope = f"({n}*{f'sphere{n - 1}' if n > 1 else 'sinc'}(u) - {n + 1}*sphere{n + 1}(u))/{2 * n + 1}"
-        yield Known(f"sphere{n}", partial(spherical, n), slope, within=(-0.448, 0.448), steep=waves(0.3334))
+        yield Known(f"sphere{n}", partial(lambda n, z: power(z, n) * (-power(z, 2) / 4).hypgeom_0f1(n + 1 + half)
+                    / math.prod(range(1, 2 * n + 2, 2)), n), slope, within=(-0.448, 0.448), steep=waves(0.3334))
+    yield Known("exprel", lambda z: (z / 2).exp() * FUNCTIONS["sinc"].at(z * acb(0, 1) / 2) if isinstance(z, acb)
+                else z.hypgeom_1f1(1, 2), "exprel1(u)", turns=())
     for n in range(7):
-        yield Known(f"gauss{n}", lambda z, n=n: (-power(z, 2)).hypgeom_1f1(n + half, n + 1 + half) / (2 * n + 1),
+        yield Known(f"gauss{n}", partial(lambda n, z: (-power(z, 2)).hypgeom_1f1(n + half, n + 1 + half) / (2 * n + 1), n),
                     f"-2*u*gauss{n + 1}(u)", turns=(0,))  # ∫t^(2n) e^(−z²t²)dt over [0, 1]
-        yield Known(f"sine{n}", through(sine_integral, n), f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
+        yield Known(f"sine{n}", through(lambda n, z: z.si() / z if n == 0 and z.abs_lower() > 1 else (-power(z, 2) / 4).hypgeom(
+                    [n + half], [n + 1 + half] * 2) / math.prod(range(1, 2 * n, 2)) / (2 * n + 1) ** 2, n),  # 0: si(z)/z
+                    f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
         for stem, ball, low, high in (
             ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF),
-            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * math.factorial(n), 1, INF),
+            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * f(n), 1, INF),
             ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0, INF),
-            ("ellipk", partial(elliptic, fmpq(1, 2)), -INF, 1), ("ellipe", partial(elliptic, fmpq(-1, 2)), -INF, 1),
+            ("ellipk", partial(elliptic, half), -INF, 1), ("ellipe", partial(elliptic, -half), -INF, 1),
         ):
-            yield Known(f"{stem}{n or ''}", through(ball, n), f"{stem}{n + 1}(u)", low, high, turns=(), laplace=True)
+            if n or stem != "exprel":
+                name = f"{stem}{n or ''}"
+                yield Known(name, through(ball, n), f"{stem}{n + 1}(u)", low, high, turns=(), steep=mixed(name))
     for n in range(51):
         for name, p in ((f"legendre{n}", flint.fmpq_poly.legendre_p(n)), (f"chebyshev{n}", flint.fmpz_poly.chebyshev_t(n))):
             for k in range(7):
@@ -1039,7 +1020,10 @@ def expansion(kind: str, z: Any, q: Any = None, first: int = 0) -> list[Any]:
         if kind == "tanh":
             return [2 * p - 1, 4 * first, 4 * second, arb(8) / 3 * third]
         return [z * p, p + z * first, first + z * second / 2, second / 2 + z * third / 6]
-    if kind != "rpow" and not (FUNCTIONS[kind].tight and hasattr(arb_series, kind)):
+    if kind == "cbrt":
+        return ([-v if n % 2 == 0 else v for n, v in enumerate(expansion("rpow", -z, fmpq(1, 3)))] if z < 0
+                else expansion("rpow", z, fmpq(1, 3)))  # fmt: skip
+    if kind != "rpow" and not FUNCTIONS[kind].series:
         return [arb(0)] * first + [value(derivative(kind, k), [z]) / math.factorial(k) for k in range(first, 4)]
     s = arb_series([z, arb(1)], 4)
     s = (s.log() * arb(q)).exp() if kind == "rpow" else getattr(s, kind)()
@@ -1218,7 +1202,7 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
         return (value(node, []),) * 2
     low, high = u[0]
     if kind in FUNCTIONS:
-        return FUNCTIONS[kind].range(low, high)
+        return FUNCTIONS[kind].between(low, high)
     if (kind == "pow" and extra > 0 and int(extra.p) % 2 == 0) or kind == "abs":
         tops, signs = corners([abs(low), abs(high)]), low >= 0 or high <= 0
         low, high = tops if signs else (arb(0), tops[1])
