@@ -89,7 +89,7 @@ WRITTEN = {  # in terms of others
     "log1p": "log(1 + u)", "softplus": "log(1 + exp(u))", "sec": "1/cos(u)", "csc": "1/sin(u)", "cot": "cos(u)/sin(u)",
     "exp2": "2**u", "log2": "log(u)/log(2)", "log10": "log(u)/log(10)", "sign": "where(u < 0, -1, where(u > 0, 1, 0))",
     "normcdf": "erfc(-u/2**0.5)/2", "beta": "exp(lgamma(u) + lgamma(v) - lgamma(u + v))", "ceil": "-floor(-u)",
-    "round": "floor(u + 0.5)", "mod": "u - v*floor(u/v)",
+    "round": "floor(u + 0.5)", "norminv": "2**0.5*erfinv(2*u - 1)", "mod": "u - v*floor(u/v)",
 }  # fmt: skip
 SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex": (2, 1)}  # order, side
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
@@ -383,11 +383,9 @@ def continued(node: Node) -> Node:
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
         pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
-        if (
-            zeros
-            and min(zeros) >= 0
-            and (psi := factors(substituted(template(split[4], "u", "y"), (split[0], split[2]))))
-        ):
+        if not zeros or min(zeros) < 0:
+            continue
+        if psi := factors(substituted(template(split[4], "u", "y"), (split[0], split[2]))):
             after = times(after, (split[3] * psi[0], psi[1]), m)
             found, changed = times(after, (fmpq(1), [(part, 1)]), -m), True
     if not changed or found is None:
@@ -717,7 +715,8 @@ def applied(node: Node, u: list[Any], box: bool, choice: dict[int, int] | None) 
 class Known:
     """A function φ of one variable. Everywhere φ(z) lies in ball(z), the domain left aside; the other fields are facts too.
 
-    A complex ball counts as inside the domain if its real part does, where φ has no cut and no pole.
+    A complex ball counts as inside the domain if its real part does, where φ has no cut and no pole; and a bound of φ′ on all
+    of a ball proves φ analytic there.
     """
 
     name: str
@@ -731,7 +730,6 @@ class Known:
     far: float = INF
     within: tuple[float, float] | None = None  # values of real numbers
     steep: Callable[[Any], Any] | None = None  # of a ball: |φ′| on it, at most
-    real: bool = False  # of complex balls `ball` knows nothing, or less than y′ = slope(u, y) does
     tight: bool = False  # `ball` sees to domain and cuts, and is tight
     series: bool = False  # so are flint's power series
     zero: tuple[int, int, str] | None = None  # (c, k, ψ): φ(u) = c + u^k·ψ, a formula of u and y, ψ(0) ≠ 0
@@ -752,25 +750,12 @@ class Known:
 
     def near(self, z: Any) -> Any:
         """`ball`, or how far φ moves from its value at the centre, whichever is less."""
-        alone = self.real and isinstance(z, acb)
-        if alone:
-            z = acb(z.real, within_ball(z.imag.abs_upper()))
-        elif z.is_exact() or not self.steep:
-            return self.ball(z)
-        c, own = z.mid(), arb.nan() if alone else self.ball(z)
-        start, far = self.ball(c.real if alone else c), (z - c).abs_upper()
-        near = start + around(self.steep(z) * far if self.steep else self.flown(z, start, far), z)
+        own, c = self.ball(z), z.mid()
+        if z.is_exact() or not self.steep:
+            return own
+        off = within_ball(self.steep(z) * (z - c).abs_upper())
+        near = self.ball(c) + (off if isinstance(z, arb) else acb(off, off))
         return near if near.is_finite() and not own.rad() <= near.rad() else own
-
-    def flown(self, z: Any, start: Any, far: Any) -> Any:
-        """r with |φ(z) − φ(c)| ≤ r: the solution of y′ = s(u, y) from (c, y) stays within r if |s|·|z − c| ≤ r there (Picard)."""
-        reach, slope = arb(0), template(self.slope, "u", "y")
-        for _ in range(8):
-            moved = abs(value(slope, [z, start + around(reach, z)])) * far
-            if moved <= reach:
-                return reach
-            reach = (moved * arb(1.125)).upper()
-        return arb.nan()
 
     def between(self, low: Any, high: Any) -> tuple[Any, Any]:
         """(low, high) of φ between two numbers, from those at the ends if it is monotone."""
@@ -812,12 +797,6 @@ def cbrt(z: Any) -> Any:
     return -cbrt(-z) if z.real < 0 else arb(0) if z == 0 else arb.nan()
 
 
-def elliptic(a: Any, n: int, z: Any) -> Any:
-    """K^(n) of the parameter for a = ½, E^(n) for a = −½: π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z)."""
-    half = arb(0.5)
-    return arb.pi() / 2 * a.rising(n) * half.rising(n) / math.factorial(n) * z.hypgeom_2f1(a + n, half + n, n + 1)
-
-
 def polynomial(p: Any, z: Any) -> Any:
     """A Legendre or Chebyshev polynomial or a derivative of one: |p(z)| ≤ p(s), s = (|z − 1| + |z + 1|)/2.
 
@@ -832,49 +811,52 @@ def polynomial(p: Any, z: Any) -> Any:
         most = flint.arb_poly(p)((((z - 1).abs_upper() + (z + 1).abs_upper()) / 2).upper())
     if isinstance(z, arb):
         return found.max(-most).min(most)
-    return found if found.abs_upper() <= most else around(most, z)
+    return found if found.abs_upper() <= most else acb(within_ball(most), within_ball(most))
 
 
 def records() -> Iterator[Known]:
     """All functions. Where names end in numbers, a function is its neighbour's slope, or made of neighbours."""
     # fmt: off
-    of, half, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
-    waves, mixed, through = (  # of e^(ist), |s| ≤ 1; of e^(st), s real: |φ′(z)| ≤ |φ′(Re z)|; what flint has as complex alone
+    of, h, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
+    # |φ′| of mixtures of e^(ist), |s| ≤ 1; of Y; of any φ; of mixtures of e^(st), at the real part. Cuts ±i[1, ∞). Complex only.
+    waves, sunk, steep, mixed, uncut, through = (
         lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh(),
-        lambda f: lambda z: greatest([abs(value(derivative(f, 1), [v])) for v in (z.real.lower(), z.real.upper())]),
+        lambda n: lambda z: waves(0.637)(z) + arb(0.637) / z.real.lower() ** n,
+        lambda f: lambda z: abs(value(derivative(f, 1), [z])),
+        lambda f: lambda z: steep(f)(z.real.lower()).max(steep(f)(z.real.upper())),
+        lambda f: lambda z: f(z) if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan(),
         lambda f, n: lambda z: f(n, acb(z)).real if isinstance(z, arb) else f(n, z))
     f, own = math.factorial, dict[str, Any](tight=True, series=True)
-    yield Known("sin", of("sin"), "cos(u)", within=(-1, 1), zero=(0, 1, "sinc(u)"), **own)
-    yield Known("cos", of("cos"), "-sin(u)", within=(-1, 1), zero=(1, 2, "-sinc(u/2)**2/2"), **own)
+    yield Known("sin", of("sin"), "cos(u)", within=(-1.0, 1.0), zero=(0, 1, "sinc(u)"), **own)
+    yield Known("cos", of("cos"), "-sin(u)", within=(-1.0, 1.0), zero=(1, 2, "-sinc(u/2)**2/2"), **own)
     yield Known("tan", of("tan"), "1 + y**2", zero=(0, 1, "sinc(u)/cos(u)"), **own)
     yield Known("exp", of("exp"), "y", turns=(), zero=(1, 1, "exprel(u)"), **own)
-    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0, turns=(), **own)
+    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0.0, turns=(), **own)
     yield Known("sinh", of("sinh"), "cosh(u)", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2"), tight=True)
     yield Known("cosh", of("cosh"), "sinh(u)", turns=(0,), zero=(1, 2, "(exprel(u/2) + exprel(-u/2))**2/8"), tight=True)
     yield Known("tanh", of("tanh"), "1 - y**2", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2/cosh(u)"), tight=True)
-    yield Known("atan", lambda z: z.atan() if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan(), "1/(1 + u**2)",
-                turns=(), zero=(0, 1, "cos(y)/sinc(y)"), **own)  # off its cuts ±i[1, ∞)
-    yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1, 1, True, turns=(), zero=(0, 1, "1/sinc(y)"), series=True)
-    yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1, 1, True, turns=(), series=True)
-    yield Known("asinh", of("asinh"), "(1 + u**2)**(-0.5)", turns=(), real=True, zero=(0, 1, "2/(exprel(y) + exprel(-y))"))
-    yield Known("acosh", of("acosh"), "((u - 1)*(u + 1))**(-0.5)", 1, closed=True, turns=())
-    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1, 1, turns=(), zero=(0, 1, "2*cosh(y)/(exprel(y) + exprel(-y))"))
+    yield Known("atan", uncut(of("atan")), "1/(1 + u**2)", turns=(), zero=(0, 1, "cos(y)/sinc(y)"), **own)
+    yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1.0, 1.0, True, turns=(), zero=(0, 1, "1/sinc(y)"), series=True)
+    yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1.0, 1.0, True, turns=(), series=True)
+    yield Known("asinh", uncut(of("asinh")), "(1 + u**2)**(-0.5)", turns=(), zero=(0, 1, "2/(exprel(y) + exprel(-y))"),
+                steep=steep("asinh"))
+    yield Known("acosh", of("acosh"), "((u - 1)*(u + 1))**(-0.5)", 1.0, closed=True, turns=())
+    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1.0, 1.0, turns=(), zero=(0, 1, "cosh(y)*2/(exprel(y)+exprel(-y))"))
     yield Known("cbrt", cbrt, "1/(3*y**2)", turns=())
     yield Known("floor", lambda z: z.floor() if isinstance(z, arb) else arb.nan(), "", turns=())
     yield Known("floor'", lambda z: arb(0) if isinstance(z, arb) and z.floor().is_exact() else arb.nan(), "")
     yield Known("erf", of("erf"), "2/pi**0.5*exp(-u**2)", turns=(), zero=(0, 1, "2/pi**0.5*gauss0(u)"), **own)
     yield Known("erfc", of("erfc"), "-2/pi**0.5*exp(-u**2)", turns=())
-    yield Known("erfinv", of("erfinv"), "pi**0.5/2*exp(y**2)", -1, 1, turns=(), real=True)
-    yield Known("norminv", lambda z: -(2 * z).erfcinv() * arb(2).sqrt(), "(2*pi)**0.5*exp(y**2/2)", 0, 1, turns=(), real=True)
-    yield Known("gamma", of("gamma"), "y*digamma(u)", 0, turns=(least,), real=True)
-    yield Known("lgamma", of("lgamma"), "digamma(u)", 0, turns=(least,), real=True)
+    yield Known("erfinv", lambda z: z.real.erfinv() if z.imag == 0 else arb.nan(), "pi**0.5/2*exp(y**2)", -1.0, 1.0, turns=(),
+                steep=lambda z: steep("erfinv")(z.abs_upper()))  # coefficients ≥ 0: |φ′(z)| ≤ φ′(|z|)
+    yield Known("gamma", of("gamma"), "y*digamma(u)", 0.0, turns=(least,))
+    yield Known("lgamma", of("lgamma"), "digamma(u)", 0.0, turns=(least,), steep=steep("lgamma"))
     yield Known("lambertw", of("lambertw"), "exp(-y)/(1 + y)", -0.3678794411714423, closed=True, turns=(), zero=(0, 1, "exp(-y)"))
-    for n, slope, most in ((0, "-y1(u)", 0.5214), (1, "y0(u) - y/u", 0.4168)):
-        # πY_n = ∫sin(z sin θ − nθ)dθ over [0, π] − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)dt over [0, ∞)
-        yield Known(f"y{n}", of("bessel_y", n), slope, 0, within=(-INF, most),
-                    steep=partial(lambda n, z: waves(0.637)(z) + arb(0.637) / z.real.lower() ** (n + 1), n))
-    yield Known("k0", of("bessel_k", 0), "-k1(u)", 0, turns=(), steep=mixed("k0"))  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
-    yield Known("k1", of("bessel_k", 1), "-k0(u) - y/u", 0, turns=(), steep=mixed("k1"))
+    # πY_n = ∫sin(z sin θ − nθ)dθ over [0, π] − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)dt over [0, ∞)
+    yield Known("y0", of("bessel_y", 0), "-y1(u)", 0.0, within=(-INF, 0.5214), steep=sunk(1))
+    yield Known("y1", of("bessel_y", 1), "y0(u) - y/u", 0.0, within=(-INF, 0.4168), steep=sunk(2))
+    yield Known("k0", of("bessel_k", 0), "-k1(u)", 0.0, turns=(), steep=mixed("k0"))  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
+    yield Known("k1", of("bessel_k", 1), "-k0(u) - y/u", 0.0, turns=(), steep=mixed("k1"))
     for n in range(48):  # J_n = ∫cos(nθ − z sin θ)dθ/π over [0, π], I_n = ∫e^(z cos θ) cos nθ dθ/π
         psi = " + ".join(f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1))
         yield Known(f"j{n}", of("bessel_j", n), f"(j{n - 1}(u) - j{n + 1}(u))/2" if n else "-j1(u)", steep=waves(0.637),
@@ -885,29 +867,31 @@ def records() -> Iterator[Known]:
         yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(low, high))
         yield Known(f"{c}i1", of(f"airy_{c}i", derivative=1), f"u*{c}i(u)")
     yield Known("si", of("si"), "sinc(u)", within=(-1.852, 1.852), zero=(0, 1, "sine0(u)"))
-    yield Known("ci", of("ci"), "cos(u)/u", 0, within=(-INF, 0.4721))
+    yield Known("ci", of("ci"), "cos(u)/u", 0.0, within=(-INF, 0.4721))
     yield Known("ei", lambda z: -(-z).expint(1) if isinstance(z, acb) and z.real < 0 else z.ei(), "exp(u)/u", pole=True, turns=())
     yield Known("fresnels", of("fresnel_s"), "sin(pi/2*u**2)", within=(-0.714, 0.714))
     yield Known("fresnelc", of("fresnel_c"), "cos(pi/2*u**2)", within=(-0.78, 0.78))
     yield Known("sinc", of("sinc"), "-sphere1(u)", turns=(0,), far=4.49, within=(-0.2173, 1.0),
-                steep=lambda z: (z.abs_upper() / 3).min(half) * waves(1)(z))
+                steep=lambda z: (z.abs_upper() / 3).min(h) * waves(1)(z))
     for n in range(1, 8):  # ∫i^(−n) e^(izt) P_n(t)dt/2 over [−1, 1]
         slope = f"({n}*{f'sphere{n - 1}' if n > 1 else 'sinc'}(u) - {n + 1}*sphere{n + 1}(u))/{2 * n + 1}"
-        yield Known(f"sphere{n}", partial(lambda n, z: power(z, n) * (-power(z, 2) / 4).hypgeom_0f1(n + 1 + half)
+        yield Known(f"sphere{n}", partial(lambda n, z: power(z, n) * (-power(z, 2) / 4).hypgeom_0f1(n + 1 + h)
                     / math.prod(range(1, 2 * n + 2, 2)), n), slope, within=(-0.448, 0.448), steep=waves(0.3334))
     yield Known("exprel", lambda z: (z / 2).exp() * FUNCTIONS["sinc"].at(z * acb(0, 1) / 2) if isinstance(z, acb)
                 else z.hypgeom_1f1(1, 2), "exprel1(u)", turns=())
     for n in range(7):
-        yield Known(f"gauss{n}", partial(lambda n, z: (-power(z, 2)).hypgeom_1f1(n + half, n + 1 + half) / (2 * n + 1), n),
+        yield Known(f"gauss{n}", partial(lambda n, z: (-power(z, 2)).hypgeom_1f1(n + h, n + 1 + h) / (2 * n + 1), n),
                     f"-2*u*gauss{n + 1}(u)", turns=(0,))  # ∫t^(2n) e^(−z²t²)dt over [0, 1]
         yield Known(f"sine{n}", through(lambda n, z: z.si() / z if n == 0 and z.abs_lower() > 1 else (-power(z, 2) / 4).hypgeom(
-                    [n + half], [n + 1 + half] * 2) / math.prod(range(1, 2 * n, 2)) / (2 * n + 1) ** 2, n),  # 0: si(z)/z
+                    [n + h], [n + 1 + h] * 2) / math.prod(range(1, 2 * n, 2)) / (2 * n + 1) ** 2, n),  # 0: si(z)/z
                     f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
         for stem, ball, low, high in (
             ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF),
-            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * f(n), 1, INF),
-            ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0, INF),
-            ("ellipk", partial(elliptic, half), -INF, 1), ("ellipe", partial(elliptic, -half), -INF, 1),
+            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * f(n), 1.0, INF),
+            ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0.0, INF),
+            ("ellipk", lambda n, z: h.rising(n) ** 2 / f(n) * arb.pi() / 2 * z.hypgeom_2f1(n + h, n + h, n + 1), -INF, 1.0),
+            ("ellipe", lambda n, z: h.rising(n) * (-h).rising(n) / f(n) * arb.pi() / 2
+                * z.hypgeom_2f1(n - h, n + h, n + 1), -INF, 1.0),
         ):
             if n or stem != "exprel":
                 name = f"{stem}{n or ''}"
@@ -998,11 +982,6 @@ Jet = list[Any]  # coefficients of a Taylor model
 def within_ball(radius: Any) -> Any:
     """0 ± radius."""
     return arb(0, 1) * radius
-
-
-def around(radius: Any, like: Any) -> Any:
-    """0 ± radius, or the square around that disc: real, or complex, as another ball is."""
-    return within_ball(radius) if isinstance(like, arb) else acb(within_ball(radius), within_ball(radius))
 
 
 def expansion(kind: str, z: Any, q: Any = None, first: int = 0) -> list[Any]:

@@ -2,12 +2,12 @@
 
 import math
 import random
+import re
 
 import mpmath
 import pytest
 from flint import acb, arb, ctx, fmpq
 
-from cases import built  # noqa: F401
 from checking import by_hand, check, checker, forged, numbers
 from onelayer.layer.layer import gate_layer
 
@@ -22,10 +22,11 @@ REFERENCE = {
     "exprel": lambda x: mp.expm1(x) / x, "sec": mp.sec, "csc": mp.csc, "cot": mp.cot, "exp2": lambda x: 2**x,
     "log2": lambda x: mp.log(x, 2), "log10": mp.log10, "sign": mp.sign, "ceil": mp.ceil, "round": lambda x: mp.floor(x + 0.5),
     "sqr": lambda x: x * x, "sqrt": mp.sqrt, "log1p": mp.log1p, "expm1": mp.expm1, "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
-    "softplus": lambda x: mp.log1p(mp.exp(x)), "abs": abs,
-    **{name: getattr(mp, name) for name in "sin cos tan exp log sinh cosh tanh atan asin acos asinh acosh atanh".split()},
+    "softplus": lambda x: mp.log1p(mp.exp(x)), "abs": abs, "asinh": mp.asinh,
+    **{name: getattr(mp, name) for name in re.findall("[a-z]+", "sin cos tan exp log sinh cosh tanh atan asin acos acosh atanh")},
     **{f"{c}{n}": (lambda x, n=n, f=f: f(n, x)) for c, f in (("y", mp.bessely), ("k", mp.besselk)) for n in (0, 1)},
-    **{f"i{n}": (lambda x, n=n: mp.besseli(n, x)) for n in (0, 1)}, **{f"j{n}": (lambda x, n=n: mp.besselj(n, x)) for n in range(21)},
+    **{f"i{n}": (lambda x, n=n: mp.besseli(n, x)) for n in (0, 1)},
+    **{f"j{n}": (lambda x, n=n: mp.besselj(n, x)) for n in range(21)},
     **{f"legendre{n}": (lambda x, n=n: mp.legendre(n, x)) for n in range(51)},
     **{f"chebyshev{n}": (lambda x, n=n: mp.chebyt(n, x)) for n in range(51)},
     **{f"digamma{n or ''}": (lambda x, n=n: mp.psi(n, x)) for n in range(5)},
@@ -38,8 +39,8 @@ def places(name, draw, count=8, most=6.0):
     """Points of the domain, and near its ends."""
     known = KNOWN.get(name, KNOWN["exp"])
     low, high = max(known.low, -most), min(known.high, most + 6 * (name[0] in "jyik"))
-    if name in ("log2", "log10", "sqrt", "log1p"):
-        low = 0.0
+    if name in ("log2", "log10", "sqrt", "log1p", "norminv"):
+        low, high = 0.0, 1.0
     found = [draw.uniform(low, high) for _ in range(count)] + [low + 1e-9 * (high - low), high - 1e-9 * (high - low)]
     return [x for x in found if known.low <= x <= known.high and x != 0]
 
@@ -77,13 +78,14 @@ def test_boxes_hold_the_values_in_them(name):
             z, jets = acb(box[0], arb(0, r)), checker.Jets(box, [0])
             ball, disc, found = checker.value(node, box), checker.value(node, [z]), checker.interval(node, box)
             pairs = [found, (ball.lower(), ball.upper()), jets.ends(jets.of(node))]
-            terms = [checker.expansion(name, box[0]) if name not in checker.JUMPS else []]
+            terms = checker.expansion(name, box[0]) if name not in checker.JUMPS else []
         for p in x:
             real, w = value(name, arb(p)), acb(arb(p), arb(draw.uniform(-r, r)))
             for low, high in pairs if real.is_finite() else []:
-                assert not (low > real or high < real), (ends, p, low, high, real)
+                assert not low > real, (ends, p, low, real)
+                assert not high < real, (ends, p, high, real)
             with ctx.workprec(320):
-                for k, term in enumerate(terms[0]):
+                for k, term in enumerate(terms):
                     own = checker.value(checker.derivative(name, k), [arb(p)]) / math.factorial(k)
                     assert not (term.is_finite() and own.is_finite()) or term.overlaps(own), (ends, p, k)
                 point, h = checker.value(node, [w]), arb(2) ** -100
@@ -96,8 +98,8 @@ def test_boxes_hold_the_values_in_them(name):
                 held += 1
                 with ctx.workprec(320):
                     off = (sides[0] - sides[1]) / (2 * h) - slope
-                    assert off.contains(0) if known.real else abs(off) < 1e-40 * (1 + abs(slope)), w
-    assert held or name in (*checker.JUMPS, *LAST) or known.real
+                    assert abs(off) < 1e-40 * (1 + abs(slope)), w
+    assert held or name in (*checker.JUMPS, *LAST, "erfinv")
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -109,7 +111,9 @@ def test_hostile_arguments(name):
     for x in filter(math.isfinite, some):
         with ctx.workprec(96):
             found, more = checker.value(tree(name), [arb(x)]), value(name, arb(x), 800)
-            inside = (known.low <= x <= known.high if known.closed else known.low < x < known.high) and not (known.pole and x == 0)
+            inside = (known.low <= x <= known.high if known.closed else known.low < x < known.high) and not (
+                known.pole and x == 0
+            )
             assert inside or not found.is_finite(), x
             assert not (found.is_finite() and more.is_finite()) or found.overlaps(more), x
             around = checker.value(tree(name), [arb(x, 0.25)])
@@ -127,16 +131,19 @@ def test_cuts_along_the_imaginary_axis(name):
 
 
 LIMITS = {
-    "j3(2*x)/x**3": 1 / 6, "j1(x)/x": 0.5, "x**2/j2(x)": 8.0, "i1(x)/x": 0.5, "asinh(x)/x": 1.0, "x/atanh(x)": 1.0, "lambertw(x)/x": 1.0,
-    "erf(x)/x": 2 / math.sqrt(math.pi), "si(2*x)/x": 2.0, "(cosh(x) - 1)/x**2": 0.5, "(1 - cosh(x))/x**2": -0.5,
-    "(1 - cos(2*x))/x**2": 2.0, "cot(x)*x": 1.0, "csc(x)*x": 1.0, "log1p(x)/x": 1.0, "j20(x)/x**20": 2.0**-20 / math.factorial(20),
+    "j3(2*x)/x**3": 1 / 6, "j1(x)/x": 0.5, "x**2/j2(x)": 8.0, "i1(x)/x": 0.5, "asinh(x)/x": 1.0, "x/atanh(x)": 1.0,
+    "lambertw(x)/x": 1.0, "erf(x)/x": 2 / math.sqrt(math.pi), "si(2*x)/x": 2.0, "(cosh(x) - 1)/x**2": 0.5,
+    "(1 - cosh(x))/x**2": -0.5, "(1 - cos(2*x))/x**2": 2.0, "cot(x)*x": 1.0, "csc(x)*x": 1.0, "log1p(x)/x": 1.0,
+    "j20(x)/x**20": 2.0**-20 / math.factorial(20),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", LIMITS)
 def test_limits_where_a_quotient_is_0_over_0(text):
     node = checker.Reader(["x"], text).node()
-    assert abs(checker.value(node, [arb(0)]) - LIMITS[text]) < 1e-15 * LIMITS[text] ** 2 + 1e-40 + 1e-15 * abs(LIMITS[text])
+    assert abs(checker.value(node, [arb(0)]) - LIMITS[text]) < 1e-15 * LIMITS[text] ** 2 + 1e-40 + 1e-15 * abs(
+        LIMITS[text]
+    )
     for x in (arb(0, 0.1), acb(arb(0, 0.1), arb(0, 0.1))):
         assert checker.value(node, [x]).is_finite()
         assert checker.value(checker.slope_of(node, 0), [x]).is_finite()
@@ -169,14 +176,22 @@ def test_whole_numbers():
     assert checker.value(mod, [arb(7), arb(-2)]) == -1
 
 
-JUMPS = {"floor(x1)": 0.5, "round(x1)": 0.5, "x1 - mod(x1, 1)": 0.5, "sign(x1 - 0.3)": 1.5, "2*floor(x1*x1)": 1.5, "ceil(x1)": 0.5}
+JUMPS = {
+    "floor(x1)": 0.5,
+    "round(x1)": 0.5,
+    "x1 - mod(x1, 1)": 0.5,
+    "sign(x1 - 0.3)": 1.5,
+    "2*floor(x1*x1)": 1.5,
+    "ceil(x1)": 0.5,
+}
 
 
 @pytest.mark.parametrize("text", JUMPS)
 def test_claims_about_jumps(tmp_path, text):
     """T = 0.5 on [0.1, 1.2]; of slopes, beside the margin."""
     folder = by_hand(tmp_path / "f", "x1", [(0.1, 1.2)], gate_layer(numbers(0.5), 1), 3.0)
-    most = max(abs(0.5 - JUMP(x)) for x in (0.1, 0.2, 0.4, 0.6, 1.1) for JUMP in [lambda x: float(value_of(text, x))])
+    node = checker.Reader(["x1"], text).node()
+    most = max(abs(0.5 - float(checker.value(node, [arb(x)]))) for x in (0.1, 0.2, 0.4, 0.6, 1.1))
     for n, (bound, verdict) in enumerate(((1.001 * most, "VALID"), (0.98 * most, "INVALID"))):
         found = check(forged(folder, tmp_path / f"g{n}", lambda r, b=bound: r | {"bound": b, "lower": 0.0},
                              target=lambda t: t | {"formula": text}))  # fmt: skip
@@ -186,7 +201,3 @@ def test_claims_about_jumps(tmp_path, text):
         found = check(forged(folder, tmp_path / f"s{margin}", lambda r, m=margin, s=slope: r | s | {"margin": m},
                              target=lambda t, m=margin: t | {"formula": text, "margin": m}))  # fmt: skip
         assert found.verdict == verdict, str(found)
-
-
-def value_of(text, x):
-    return checker.value(checker.Reader(["x1"], text).node(), [arb(x)])
