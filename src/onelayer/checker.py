@@ -48,6 +48,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
+import flint
 from flint import acb, arb, arb_mat, arb_series, ctx, fmpq, fmpq_mat
 
 Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: rationals of the layer, later balls
@@ -79,15 +80,17 @@ UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel")
-UNARY += ["cbrt", "expm1", "log1p", "softplus"]  # the last as exp(u) − 1, log(1 + u), log(1 + exp(u))
-BINARY = ("atan2", "hypot")
-KINKS = ("abs", "min", "max", "where")
-SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
-SLOPES |= {"sinh": "cosh(u)", "tanh": "1 - tanh(u)**2", "atan": "1/(1 + u**2)", "asin": "(1 - u**2)**(-0.5)"}
-SLOPES |= {"acos": "-(1 - u**2)**(-0.5)", "erf": "2/sqrt(pi)*exp(-u**2)", "cbrt": "1/(3*cbrt(u)**2)"}
-SLOPES |= {"div": "1/v; -u/v**2", "gpow": "u**v*v/u; u**v*log(u)"}  # by u; by v
-SLOPES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  # log: no value on the cut
+JUMPS = ("floor", "floor'")  # the latter its slope: 0, and none where it jumps
+KINKS = ("abs", "min", "max", "where", *JUMPS)
+RULES = {"div": "1/v; -u/v**2", "gpow": "u**v*v/u; u**v*log(u)"}  # slopes by u; by v
+RULES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  # log: no value on the cut
+WRITTEN = {  # in terms of others
+    "sqrt": "u**0.5", "sqr": "u**2", "hypot": "(u**2 + v**2)**0.5", "sigmoid": "1/(1 + exp(-u))", "expm1": "exp(u) - 1",
+    "log1p": "log(1 + u)", "softplus": "log(1 + exp(u))", "sec": "1/cos(u)", "csc": "1/sin(u)", "cot": "cos(u)/sin(u)",
+    "exp2": "2**u", "log2": "log(u)/log(2)", "log10": "log(u)/log(10)", "sign": "where(u < 0, -1, where(u > 0, 1, 0))",
+    "normcdf": "erfc(-u/2**0.5)/2", "beta": "exp(lgamma(u) + lgamma(v) - lgamma(u + v))", "ceil": "-floor(-u)",
+    "round": "floor(u + 0.5)", "norminv": "2**0.5*erfinv(2*u - 1)", "mod": "u - v*floor(u/v)",
+}  # fmt: skip
 SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex": (2, 1)}  # order, side
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
@@ -208,7 +211,13 @@ def minus(node: Node) -> Node:
 
 
 def takes(name: str, operands: int) -> bool:
-    return name in ("min", "max") or name in {1: UNARY, 2: BINARY}.get(operands, ())
+    known, two = name in FUNCTIONS or name in WRITTEN or name in ("abs", "atan2"), {"hypot", "beta", "mod", "atan2"}
+    return name in ("min", "max") or (known and operands == 1 + (name in two))
+
+
+@cache
+def template(text: str, *names: str) -> Node:
+    return Reader(names, text).node()
 
 
 class Reader:
@@ -258,13 +267,7 @@ class Reader:
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
             case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if takes(name, len(args)):
                 u = tuple(self.node(a, depth) for a in args)
-                grown, squares = tree("exp", u[0]), tuple(("pow", (a,), fmpq(2)) for a in u)
-                rest: Node = tree("add", ONE, tree("exp", minus(u[0])))
-                known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                known |= {"sigmoid": tree("div", ONE, rest), "expm1": tree("add", grown, minus(ONE))}
-                known |= {k: tree("log", tree("add", ONE, v)) for k, v in (("log1p", u[0]), ("softplus", grown))}
-                known |= {"hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2))}
-                return known.get(name, (name, u, None))
+                return substituted(template(WRITTEN[name], "u", "v"), u) if name in WRITTEN else (name, u, None)
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         called = isinstance(t, ast.Call) and isinstance(t.func, ast.Name) and not takes(t.func.id, len(t.args))
         need(not called, f"the function in {said!r} is not known here", UNCHECKED)
@@ -347,31 +350,22 @@ def negated(node: Node) -> Node | None:
     return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == num(fmpq(-1)) else None
 
 
-def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
-    """(v, k, ψ) with node = v^k·ψ(v) and ψ(0) ≠ 0, for functions that vanish with v."""
+def vanishing(node: Node) -> tuple[Node, int, Node, int, str] | None:
+    """(v, k, w, ±1, ψ) with node = ±v^k·ψ(v, w) and ψ ≠ 0 where v = 0, for functions that vanish with v."""
     kind, operands, _ = node
-    half, two = fmpq(1, 2), num(fmpq(2))
-    if kind == "add" and len(operands) == 2:  # ±(e^v − 1), ±(1 − cos v)
-        for a, b in (operands, operands[::-1]):
-            for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
-                if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
-                    v, narrow = wave[1][0], tree("sinc", tree("div", wave[1][0], two))
-                    if wave[0] == "cos":
-                        return v, 2, (-sign * half, [(narrow, 2)])
-                    return v, 1, (fmpq(sign), [(tree("exprel", v), 1)])
     if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
         rest = list(operands[0][1])
         rest.remove(ONE)
-        return (rest[0] if len(rest) == 1 else tree("add", *rest), 1, (fmpq(1), [(tree("exprel", node), -1)]))
-    if kind not in ("sin", "tan", "sinh", "tanh", "asin", "atan"):
-        return None
-    v, own = operands[0], tree("sinc", node)  # with w = asin v or atan v: v = sin w, or v = tan w
-    sine, cosine = tree("sinc", *operands), tree("cos", *operands)
-    fall: Node = tree("exprel", tree("mul", num(fmpq(-2)), v))  # (1 − e^(−2v))/(2v)
-    parts = {"sin": [(sine, 1)], "tan": [(sine, 1), (cosine, -1)], "asin": [(own, -1)]}
-    parts |= {"sinh": [(tree("exp", *operands), 1), (fall, 1)], "atan": [(tree("cos", node), 1), (own, -1)]}
-    parts |= {"tanh": [(tree("exp", *operands), 1), (fall, 1), (tree("cosh", *operands), -1)]}
-    return v, 1, (fmpq(1), parts[kind])
+        return rest[0] if len(rest) == 1 else tree("add", *rest), 1, node, 1, "1/exprel(y)"
+    some: list[tuple[Node | None, int, int]] = [(node, 0, 1)]
+    if kind == "add" and len(operands) == 2:  # ±(e^v − 1), ±(1 − cos v)
+        pairs = [(a, negated(b)) for a, b in (operands, operands[::-1])]
+        some = [(w, 1, sign) for a, b in pairs for one, w, sign in ((a, b, -1), (b, a, 1)) if one == ONE]
+    for w, start, sign in some:
+        known = FUNCTIONS.get(w[0]) if w else None
+        if w and known and known.zero and known.zero[0] == start:
+            return w[1][0], known.zero[1], w, sign, known.zero[2]
+    return None
 
 
 def continued(node: Node) -> Node:
@@ -389,8 +383,11 @@ def continued(node: Node) -> Node:
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
         pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
-        if zeros and min(zeros) >= 0:
-            found, changed = times(times(after, split[2], m), (fmpq(1), [(part, 1)]), -m), True
+        if not zeros or min(zeros) < 0:
+            continue
+        if psi := factors(substituted(template(split[4], "u", "y"), (split[0], split[2]))):
+            after = times(after, (split[3] * psi[0], psi[1]), m)
+            found, changed = times(after, (fmpq(1), [(part, 1)]), -m), True
     if not changed or found is None:
         return node
     powers = [(f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))), n) for f, n in found[1]]
@@ -411,8 +408,8 @@ def below(node: Node) -> Iterator[Node]:
 
 
 def jumps_of(f: Sequence[Node]) -> list[Node]:
-    """The conditions of `where`."""
-    return [n[2] for node in f for n in below(node) if n[0] == "where"]
+    """The conditions of `where`, and nodes whose value is a whole number: where these change there is a jump."""
+    return [n[2] if n[0] == "where" else n for node in f for n in below(node) if n[0] in ("where", *JUMPS)]
 
 
 def variables(node: Node) -> set[int]:
@@ -515,7 +512,7 @@ def read_target(target: Record, margin: float, numbers: Any = ("", 0.0)) -> "tup
     names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
-    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
+    reserved = {"min", "max", "where", "pi"}
     proper = all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0])
     need(proper, "a variable has no proper name")
     own_letters = all(normalize("NFKC", n) == n for n in lists[0])
@@ -690,77 +687,226 @@ def applied(node: Node, u: list[Any], box: bool, choice: dict[int, int] | None) 
     """The function of a node with these operands, as `value` has it; `box`: they are ranges on a box."""
     kind, operands, extra = node
     z = u[0]
-    if kind in KINKS:
+    if kind in KINKS and (choice is not None or kind not in JUMPS):
         u = [z, -z] if kind == "abs" else u
-        return u[choice[id(node)]] if choice is not None else reduce(arb.min if kind == "min" else arb.max, u)
+        if choice is not None:
+            return arb(choice[id(node)]) if kind in JUMPS else u[choice[id(node)]]
+        return reduce(arb.min if kind == "min" else arb.max, u)
     if kind in ("add", "div"):
         return sum(u[1:], z) if kind == "add" else z / u[1]
     if kind == "pow":
         return power(z, int(extra.p))
     if kind == "mul":
         return power(z, 2) if len(u) == 2 and operands[0] == operands[1] else math.prod(u[1:], start=z)
+    if kind in FUNCTIONS:
+        return FUNCTIONS[kind].at(z, box)
+    if kind == "atan2":
+        return atan2(*u)
     if kind == "rpow" and extra == fmpq(1, 2) and isinstance(z, arb) and z > 0:
         return z.sqrt()  # exact for squares
     if kind == "rpow" and isinstance(z, arb) and extra > 0 and not z > 0:  # 0 at 0
         if z == 0 or z < 0 or not (box and z.is_finite()):
             return arb(0) if z == 0 else arb.nan()
         return arb(0).union((arb(extra) * z.upper().log()).exp())  # where it is defined
-    if kind in ("asin", "acos") and box and z.is_finite() and not (z < -1 or z > 1):
-        return reduce(arb.union, [getattr(v.max(arb(-1)).min(arb(1)), kind)() for v in (z.lower(), z.upper())])
-    if kind in SPECIAL:
-        return SPECIAL[kind](*u)
-    if kind in ("rpow", "gpow", "log"):
-        log = z.log(analytic=True) if isinstance(z, acb) else z.log()
-        return log if kind == "log" else ((u[1] if kind == "gpow" else arb(extra)) * log).exp()
-    return arc(kind, z) if kind in ("asin", "acos", "atan") else getattr(z, kind)()
+    return ((u[1] if kind == "gpow" else arb(extra)) * FUNCTIONS["log"].at(z)).exp()
 
 
-def arc(kind: str, z: Any) -> Any:
-    """asin, acos or atan off its cut."""
-    along, across = (z.imag, z.real) if kind == "atan" else (z.real, z.imag)  # cuts: |along| ≥ 1, across = 0
-    missed = isinstance(z, arb) or (along > -1 and along < 1) or not across.contains(0)
-    return getattr(z, kind)() if missed else arb.nan()
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A function φ of one variable. Everywhere φ(z) lies in ball(z), the domain left aside; the other fields are facts too.
+
+    A complex ball counts as inside the domain if its real part does, where φ has no cut and no pole; and a bound of φ′ on all
+    of a ball proves φ analytic there.
+    """
+
+    name: str
+    ball: Callable[[Any], Any]
+    slope: str  # φ′ as a formula of u and y = φ(u)
+    low: float = -INF  # the domain
+    high: float = INF
+    closed: bool = False  # with its ends, between which φ is monotone
+    pole: bool = False  # 0 is not in the domain
+    turns: tuple[Any, ...] | None = None  # between these φ is monotone, where |x| ≤ far
+    far: float = INF
+    within: tuple[float, float] | None = None  # values of real numbers
+    steep: Callable[[Any], Any] | None = None  # of a ball: |φ′| on it, at most
+    tight: bool = False  # `ball` sees to domain and cuts, and is tight
+    series: bool = False  # so are flint's power series
+    zero: tuple[int, int, str] | None = None  # (c, k, ψ): φ(u) = c + u^k·ψ, a formula of u and y, ψ(0) ≠ 0
+
+    def at(self, z: Any, box: bool = False) -> Any:
+        """φ on a ball. `box`: what lies outside a closed domain is cut off."""
+        if self.tight:
+            return self.ball(z)
+        x, own = z.real, isinstance(z, arb)
+        shut = self.closed and own
+        inside = (x >= self.low and x <= self.high) if shut else (x > self.low and x < self.high)
+        if not z.is_finite() or not (inside or (shut and box)) or (self.pole and x.contains(0)):
+            return arb.nan()
+        ends = own and self.turns is not None and not z.is_exact() and z.abs_upper() <= self.far
+        found = arb.union(*self.between(z.lower(), z.upper())) if ends else self.near(z)
+        found = found.max(arb(self.within[0])).min(arb(self.within[1])) if own and self.within else found
+        return found if found.is_finite() else arb.nan()
+
+    def near(self, z: Any) -> Any:
+        """`ball`, or how far φ moves from its value at the centre, whichever is less."""
+        own, c = self.ball(z), z.mid()
+        if z.is_exact() or not self.steep:
+            return own
+        off = within_ball(self.steep(z) * (z - c).abs_upper())
+        near = self.ball(c) + (off if isinstance(z, arb) else acb(off, off))
+        return near if near.is_finite() and not own.rad() <= near.rad() else own
+
+    def between(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """(low, high) of φ between two numbers, from those at the ends if it is monotone."""
+        if self.closed and not (low > self.high or high < self.low):
+            low, high = low if low > self.low else arb(self.low), high if high < self.high else arb(self.high)
+        hull, turns = low.union(high), self.turns
+        if turns is None or not hull.abs_upper() <= self.far:
+            sign = value(derivative(self.name, 1), [hull])
+            turns = () if sign > 0 or sign < 0 else None
+        if turns is not None and not (self.pole and hull.contains(0)):
+            ends = [self.at(v) for v in (low, high)]
+            return corners(ends + [self.ball(t) for t in map(arb, turns) if not (low > t or high < t)])
+        found = self.at(hull)
+        least, most = self.within or (-INF, INF)
+        return found.lower().max(arb(least)), found.upper().min(arb(most))
 
 
-def sinc(z: Any) -> Any:
-    """sin z/z and 1 at 0: sinc(c) up to |z − c| max |sinc′|, as sinc′(z) = −∫t sin(tz)dt over [0, 1] is ≤ |z| cosh(Im z)/3."""
-    c = z.mid()
-    reach = (z - c).abs_upper() * z.abs_upper() * z.imag.abs_upper().cosh() / 3
-    own, near = z.sinc(), c.sinc() + (within_ball(reach) if isinstance(z, arb) else acb(*[within_ball(reach)] * 2))
-    return near if near.is_finite() and not own.rad() <= near.rad() else own
-
-
-def exprel(z: Any) -> Any:
-    """(e^z − 1)/z and 1 at 0: it increases, and is e^(z/2)·sinc(iz/2)."""
-    if isinstance(z, acb):
-        return (z / 2).exp() * sinc(z * acb(0, 1) / 2)
-    return reduce(arb.union, [v.hypgeom_1f1(1, 2) for v in (z.lower(), z.upper())]) if z.is_finite() else arb.nan()
-
-
-def cbrt(z: Any) -> Any:
-    """The real cube root, and its continuation to either half-plane."""
-    if isinstance(z, arb) and not (z > 0 or z < 0):
-        ends = [v if v == 0 else cbrt(v) for v in (z.lower(), z.upper())] if z.is_finite() else [arb.nan()]
-        return reduce(arb.union, ends)
-    if z.real > 0:
-        return z.root(3) if isinstance(z, arb) else (z.log(analytic=True) / 3).exp()
-    return -cbrt(-z) if z.real < 0 else arb.nan()
+@cache
+def derivative(name: str, order: int) -> Node:
+    """φ^(order) of variable 0."""
+    return slope_of(derivative(name, order - 1), 0) if order else tree(name, VAR)
 
 
 def atan2(y: Any, x: Any) -> Any:
     """The angle of (x, y), or every angle where x < 0 and y may be 0."""
     if x.real > 0:
-        return arc("atan", y / x)
+        return FUNCTIONS["atan"].at(y / x)
     if y.real > 0 or y.real < 0:
-        return (arb.pi() if y.real > 0 else -arb.pi()) / 2 - arc("atan", x / y)
+        return (arb.pi() if y.real > 0 else -arb.pi()) / 2 - FUNCTIONS["atan"].at(x / y)
     if y.real == 0 and x.real < 0 and isinstance(y, arb):
         return arb.pi()
     return arb.pi().union(-arb.pi()) if x.real < 0 and isinstance(y, arb) and isinstance(x, arb) else arb.nan()
 
 
-SPECIAL: dict[str, Callable[..., Any]] = {"sinc": sinc, "exprel": exprel, "cbrt": cbrt, "atan2": atan2}
-SPECIAL["sinc'"] = lambda z: -z / 3 * (-power(z, 2) / 4).hypgeom_0f1(arb(5) / 2)  # entire, as sinc and exprel are
-SPECIAL["exprel'"] = lambda z: z.hypgeom_1f1(2, 3) / 2
+def cbrt(z: Any) -> Any:
+    """The real cube root, and its continuation to either half-plane."""
+    if z.real > 0:
+        return z.root(3) if isinstance(z, arb) else (z.log(analytic=True) / 3).exp()
+    return -cbrt(-z) if z.real < 0 else arb(0) if z == 0 else arb.nan()
+
+
+def polynomial(p: Any, z: Any) -> Any:
+    """A Legendre or Chebyshev polynomial or a derivative of one: |p(z)| ≤ p(s), s = (|z − 1| + |z + 1|)/2.
+
+    For T_n(cos w) = cos nw and s = cosh(Im w); the others are sums of T_n with coefficients ≥ 0.
+    """
+    with ctx.workprec(ctx.prec + 4 * len(p)):
+        make: Any = flint.arb_poly if isinstance(z, arb) else flint.acb_poly
+        if z.is_exact():
+            return make(p)(z)
+        shifted, h = make(p)(make([z.mid(), 1])), z - z.mid()
+        found = reduce(lambda a, b: a * h + b, reversed(shifted.coeffs()), 0 * h)
+        most = flint.arb_poly(p)((((z - 1).abs_upper() + (z + 1).abs_upper()) / 2).upper())
+    if isinstance(z, arb):
+        return found.max(-most).min(most)
+    return found if found.abs_upper() <= most else acb(within_ball(most), within_ball(most))
+
+
+def records() -> Iterator[Known]:
+    """All functions. Where names end in numbers, a function is its neighbour's slope, or made of neighbours."""
+    # fmt: off
+    of, h, least = operator.methodcaller, arb(0.5), arb(1.4616321449683622).union(arb(1.4616321449683625))
+    # |φ′| of mixtures of e^(ist), |s| ≤ 1; of Y; of any φ; of mixtures of e^(st), at the real part. Cuts ±i[1, ∞). Complex only.
+    waves, sunk, steep, mixed, uncut, through = (
+        lambda k: lambda z: arb(k) * z.imag.abs_upper().cosh(),
+        lambda n: lambda z: waves(0.637)(z) + arb(0.637) / z.real.lower() ** n,
+        lambda f: lambda z: abs(value(derivative(f, 1), [z])),
+        lambda f: lambda z: steep(f)(z.real.lower()).max(steep(f)(z.real.upper())),
+        lambda f: lambda z: f(z) if z.imag.abs_upper() < 1 or not z.real.contains(0) else arb.nan(),
+        lambda f, n: lambda z: f(n, acb(z)).real if isinstance(z, arb) else f(n, z))
+    f, own = math.factorial, dict[str, Any](tight=True, series=True)
+    yield Known("sin", of("sin"), "cos(u)", within=(-1.0, 1.0), zero=(0, 1, "sinc(u)"), **own)
+    yield Known("cos", of("cos"), "-sin(u)", within=(-1.0, 1.0), zero=(1, 2, "-sinc(u/2)**2/2"), **own)
+    yield Known("tan", of("tan"), "1 + y**2", zero=(0, 1, "sinc(u)/cos(u)"), **own)
+    yield Known("exp", of("exp"), "y", turns=(), zero=(1, 1, "exprel(u)"), **own)
+    yield Known("log", lambda z: z.log(analytic=True) if isinstance(z, acb) else z.log(), "1/u", 0.0, turns=(), **own)
+    yield Known("sinh", of("sinh"), "cosh(u)", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2"), tight=True)
+    yield Known("cosh", of("cosh"), "sinh(u)", turns=(0,), zero=(1, 2, "(exprel(u/2) + exprel(-u/2))**2/8"), tight=True)
+    yield Known("tanh", of("tanh"), "1 - y**2", turns=(), zero=(0, 1, "(exprel(u) + exprel(-u))/2/cosh(u)"), tight=True)
+    yield Known("atan", uncut(of("atan")), "1/(1 + u**2)", turns=(), zero=(0, 1, "cos(y)/sinc(y)"), **own)
+    yield Known("asin", of("asin"), "(1 - u**2)**(-0.5)", -1.0, 1.0, True, turns=(), zero=(0, 1, "1/sinc(y)"), series=True)
+    yield Known("acos", of("acos"), "-(1 - u**2)**(-0.5)", -1.0, 1.0, True, turns=(), series=True)
+    yield Known("asinh", uncut(of("asinh")), "(1 + u**2)**(-0.5)", turns=(), zero=(0, 1, "2/(exprel(y) + exprel(-y))"),
+                steep=steep("asinh"))
+    yield Known("acosh", of("acosh"), "((u - 1)*(u + 1))**(-0.5)", 1.0, closed=True, turns=())
+    yield Known("atanh", of("atanh"), "1/((1 - u)*(1 + u))", -1.0, 1.0, turns=(), zero=(0, 1, "cosh(y)*2/(exprel(y)+exprel(-y))"))
+    yield Known("cbrt", cbrt, "1/(3*y**2)", turns=())
+    yield Known("floor", lambda z: z.floor() if isinstance(z, arb) else arb.nan(), "", turns=())
+    yield Known("floor'", lambda z: arb(0) if isinstance(z, arb) and z.floor().is_exact() else arb.nan(), "")
+    yield Known("erf", of("erf"), "2/pi**0.5*exp(-u**2)", turns=(), zero=(0, 1, "2/pi**0.5*gauss0(u)"), **own)
+    yield Known("erfc", of("erfc"), "-2/pi**0.5*exp(-u**2)", turns=())
+    yield Known("erfinv", lambda z: z.real.erfinv() if z.imag == 0 else arb.nan(), "pi**0.5/2*exp(y**2)", -1.0, 1.0, turns=(),
+                steep=lambda z: steep("erfinv")(z.abs_upper()))  # coefficients ≥ 0: |φ′(z)| ≤ φ′(|z|)
+    yield Known("gamma", of("gamma"), "y*digamma(u)", 0.0, turns=(least,))
+    yield Known("lgamma", of("lgamma"), "digamma(u)", 0.0, turns=(least,), steep=steep("lgamma"))
+    yield Known("lambertw", of("lambertw"), "exp(-y)/(1 + y)", -0.3678794411714423, closed=True, turns=(), zero=(0, 1, "exp(-y)"))
+    # πY_n = ∫sin(z sin θ − nθ)dθ over [0, π] − ∫(e^(nt) + (−1)^n e^(−nt))e^(−z sinh t)dt over [0, ∞)
+    yield Known("y0", of("bessel_y", 0), "-y1(u)", 0.0, within=(-INF, 0.5214), steep=sunk(1))
+    yield Known("y1", of("bessel_y", 1), "y0(u) - y/u", 0.0, within=(-INF, 0.4168), steep=sunk(2))
+    yield Known("k0", of("bessel_k", 0), "-k1(u)", 0.0, turns=(), steep=mixed("k0"))  # ∫e^(−z cosh t) cosh nt dt over [0, ∞)
+    yield Known("k1", of("bessel_k", 1), "-k0(u) - y/u", 0.0, turns=(), steep=mixed("k1"))
+    for n in range(48):  # J_n = ∫cos(nθ − z sin θ)dθ/π over [0, π], I_n = ∫e^(z cos θ) cos nθ dθ/π
+        psi = " + ".join(f"{f(n) * min(k + 1, 2)}/{2**n * f(n - k) * f(n + k)}*j{2 * k}(u)" for k in range(n + 1))
+        yield Known(f"j{n}", of("bessel_j", n), f"(j{n - 1}(u) - j{n + 1}(u))/2" if n else "-j1(u)", steep=waves(0.637),
+                    within=(-0.582, 0.582) if n else (-0.403, 1.0), zero=(0, n, psi) if 0 < n <= 20 else None)
+        yield Known(f"i{n}", of("bessel_i", n), f"(i{n - 1}(u) + i{n + 1}(u))/2" if n else "i1(u)", turns=() if n % 2 else (0,),
+                    zero=(0, 1, "(i0(u) - i2(u))/2") if n == 1 else None)
+    for c, low, high in (("a", -0.4191, 0.5357), ("b", -0.455, INF)):
+        yield Known(f"{c}i", of(f"airy_{c}i"), f"{c}i1(u)", within=(low, high))
+        yield Known(f"{c}i1", of(f"airy_{c}i", derivative=1), f"u*{c}i(u)")
+    yield Known("si", of("si"), "sinc(u)", within=(-1.852, 1.852), zero=(0, 1, "sine0(u)"))
+    yield Known("ci", of("ci"), "cos(u)/u", 0.0, within=(-INF, 0.4721))
+    yield Known("ei", lambda z: -(-z).expint(1) if isinstance(z, acb) and z.real < 0 else z.ei(), "exp(u)/u", pole=True, turns=())
+    yield Known("fresnels", of("fresnel_s"), "sin(pi/2*u**2)", within=(-0.714, 0.714))
+    yield Known("fresnelc", of("fresnel_c"), "cos(pi/2*u**2)", within=(-0.78, 0.78))
+    yield Known("sinc", of("sinc"), "-sphere1(u)", turns=(0,), far=4.49, within=(-0.2173, 1.0),
+                steep=lambda z: (z.abs_upper() / 3).min(h) * waves(1)(z))
+    for n in range(1, 8):  # ∫i^(−n) e^(izt) P_n(t)dt/2 over [−1, 1]
+        slope = f"({n}*{f'sphere{n - 1}' if n > 1 else 'sinc'}(u) - {n + 1}*sphere{n + 1}(u))/{2 * n + 1}"
+        yield Known(f"sphere{n}", partial(lambda n, z: power(z, n) * (-power(z, 2) / 4).hypgeom_0f1(n + 1 + h)
+                    / math.prod(range(1, 2 * n + 2, 2)), n), slope, within=(-0.448, 0.448), steep=waves(0.3334))
+    yield Known("exprel", lambda z: (z / 2).exp() * FUNCTIONS["sinc"].at(z * acb(0, 1) / 2) if isinstance(z, acb)
+                else z.hypgeom_1f1(1, 2), "exprel1(u)", turns=())
+    for n in range(7):
+        yield Known(f"gauss{n}", partial(lambda n, z: (-power(z, 2)).hypgeom_1f1(n + h, n + 1 + h) / (2 * n + 1), n),
+                    f"-2*u*gauss{n + 1}(u)", turns=(0,))  # ∫t^(2n) e^(−z²t²)dt over [0, 1]
+        yield Known(f"sine{n}", through(lambda n, z: z.si() / z if n == 0 and z.abs_lower() > 1 else (-power(z, 2) / 4).hypgeom(
+                    [n + h], [n + 1 + h] * 2) / math.prod(range(1, 2 * n, 2)) / (2 * n + 1) ** 2, n),  # 0: si(z)/z
+                    f"-u*sine{n + 1}(u)", steep=lambda z: z.abs_upper() * waves(1)(z) / 9)
+        for stem, ball, low, high in (
+            ("exprel", lambda n, z: z.hypgeom_1f1(n + 1, n + 2) / (n + 1), -INF, INF),
+            ("zeta", lambda n, z: flint.acb_series([z, 1], n + 1).zeta()[n] * f(n), 1.0, INF),
+            ("digamma", lambda n, z: z.polygamma(n) if n else z.digamma(), 0.0, INF),
+            ("ellipk", lambda n, z: h.rising(n) ** 2 / f(n) * arb.pi() / 2 * z.hypgeom_2f1(n + h, n + h, n + 1), -INF, 1.0),
+            ("ellipe", lambda n, z: h.rising(n) * (-h).rising(n) / f(n) * arb.pi() / 2
+                * z.hypgeom_2f1(n - h, n + h, n + 1), -INF, 1.0),
+        ):
+            if n or stem != "exprel":
+                name = f"{stem}{n or ''}"
+                yield Known(name, through(ball, n), f"{stem}{n + 1}(u)", low, high, turns=(), steep=mixed(name))
+    for n in range(51):
+        for name, p in ((f"legendre{n}", flint.fmpq_poly.legendre_p(n)), (f"chebyshev{n}", flint.fmpz_poly.chebyshev_t(n))):
+            for k in range(7):
+                yield Known(f"{name}_{k}" if k else name, partial(polynomial, p), f"{name}_{k + 1}(u)")
+                p = p.derivative()
+    # fmt: on
+
+
+FUNCTIONS = {known.name: known for known in records()}
+FUNCTIONS |= {name: replace(known, slope="log(-1)") for name, known in FUNCTIONS.items()  # where a family ends: none
+              if not {*re.findall(r"\w+(?=\()", known.slope)} <= FUNCTIONS.keys()}  # fmt: skip
 
 
 def power(z: Any, n: int) -> Any:
@@ -774,9 +920,12 @@ def power(z: Any, n: int) -> Any:
     return z * z if n == 2 else z**n
 
 
-def truth(node: Node, x: Sequence[Any]) -> set[bool | None]:
-    """The truth values that a condition may have on the box; None is undefined."""
+def truth(node: Node, x: Sequence[Any]) -> set[Any]:
+    """The truth values that a condition may have on the box; None is undefined. Of a floor: the least and the largest."""
     kind, operands, relation = node
+    if kind in JUMPS:
+        z = value(operands[0], x)
+        return {v.floor().unique_fmpz() for v in (z.lower(), z.upper())} if z.is_finite() else {None}
     if kind == "cmp":
         left, right = (value(a, x) for a in operands)
         if not (left.is_finite() and right.is_finite()):
@@ -790,6 +939,12 @@ def truth(node: Node, x: Sequence[Any]) -> set[bool | None]:
     for some in found:
         result = {stops if stops in ts else None if None in ts else not stops for ts in product(result, some)}
     return result
+
+
+def constant(jump: Node, x: Sequence[Any]) -> bool:
+    """Whether there is no jump on the box."""
+    found = truth(jump, x)
+    return len(found) == 1 and None not in found
 
 
 def at(a: Affine, x: Sequence[Any]) -> Any:
@@ -829,8 +984,8 @@ def within_ball(radius: Any) -> Any:
     return arb(0, 1) * radius
 
 
-def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
-    """φ, φ′, φ″/2, φ‴/6 at a point, or enclosures of them on a ball; NaN where φ is not smooth."""
+def expansion(kind: str, z: Any, q: Any = None, first: int = 0) -> list[Any]:
+    """φ, φ′, φ″/2, φ‴/6 at a point, or enclosures of them on a ball; NaN where φ is not smooth. Only from the `first` on."""
     if kind == "inv":
         return [1 / z, -1 / power(z, 2), 1 / power(z, 3), -1 / power(z, 4)]
     if kind == "gelu":
@@ -844,24 +999,13 @@ def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
         if kind == "tanh":
             return [2 * p - 1, 4 * first, 4 * second, arb(8) / 3 * third]
         return [z * p, p + z * first, first + z * second / 2, second / 2 + z * third / 6]
-    if kind == "sinc":  # by ₀F₁(b; −z²/4) at a point; |sinc‴| ≤ 1/4 anywhere
-        F = [(-power(z, 2) / 4).hypgeom_0f1(arb(b) / 2) for b in (3, 5, 7, 9)]
-        own = [F[0], -z * F[1] / 3, (power(z, 2) * F[2] / 5 - F[1]) / 6, (z * F[2] / 5 - power(z, 3) * F[3] / 105) / 6]
-        return own if z.is_exact() else [*own[:3], within_ball(arb(1) / 24)]
-    if kind == "exprel":  # ∫t^n e^(tz)dt over [0, 1] = ₁F₁(n + 1; n + 2; z)/(n + 1), increasing
-        rows = [[v.hypgeom_1f1(n + 1, n + 2) / (n + 1) for v in (z.lower(), z.upper())] for n in range(4)]
-        return [a.union(b) / math.factorial(n) for n, (a, b) in enumerate(rows)]
     if kind == "cbrt":
         return ([-v if n % 2 == 0 else v for n, v in enumerate(expansion("rpow", -z, fmpq(1, 3)))] if z < 0
                 else expansion("rpow", z, fmpq(1, 3)))  # fmt: skip
+    if kind != "rpow" and not FUNCTIONS[kind].series:
+        return [arb(0)] * first + [value(derivative(kind, k), [z]) / math.factorial(k) for k in range(first, 4)]
     s = arb_series([z, arb(1)], 4)
-    if kind in ("sinh", "cosh"):
-        grow, fall = s.exp(), (-s).exp()
-        s = (grow - fall if kind == "sinh" else grow + fall) * arb(0.5)
-    elif kind == "rpow":
-        s = (s.log() * arb(q)).exp()
-    else:
-        s = getattr(s, kind)()
+    s = (s.log() * arb(q)).exp() if kind == "rpow" else getattr(s, kind)()
     return [s[k] for k in range(4)]
 
 
@@ -942,7 +1086,7 @@ class Jets:
         rest = p[0] - c
         first, second = summed(map(abs, p[1 : D + 1])), sum(map(abs, p[D + 1 :]), rest.abs_upper())
         reach = first + second
-        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q, 3)[3]
         beyond = a[2] * within_ball(second * (2 * first + second)) + last * within_ball(reach * reach * reach)
         found = [a[0] + a[1] * rest + beyond, *(a[1] * k for k in p[1:])]
         for n, pair in enumerate(self.monomials[D + 1 :], D + 1):
@@ -991,6 +1135,8 @@ class Jets:
             return reduce(self.times, u)
         if kind == "div":
             return self.times(u[0], self.apply("inv", u[1]))
+        if kind == "floor":
+            return self.constant(reduce(arb.union, map(FUNCTIONS[kind].at, self.ends(u[0]))))
         if kind == "atan2":
             (low, high), above = self.ends(u[0]), self.ends(u[1])[0] > 0
             if not (above or low > 0 or high < 0):
@@ -1034,26 +1180,16 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     if not u:
         return (value(node, []),) * 2
     low, high = u[0]
-    if (kind == "pow" and extra > 0 and int(extra.p) % 2 == 0) or kind in ("abs", "cosh"):
+    if kind in FUNCTIONS:
+        return FUNCTIONS[kind].between(low, high)
+    if (kind == "pow" and extra > 0 and int(extra.p) % 2 == 0) or kind == "abs":
         tops, signs = corners([abs(low), abs(high)]), low >= 0 or high <= 0
         low, high = tops if signs else (arb(0), tops[1])
-    if (kind == "rpow" and extra > 0 and not high < 0) or (kind in ("asin", "acos") and not (low > 1 or high < -1)):
-        least = arb(0) if kind == "rpow" else arb(-1)  # where it is defined
-        low, high = low if low > least else least, high if kind == "rpow" or high < 1 else arb(1)
-    if kind == "sinc" and low.abs_upper() < 4.49 and high.abs_upper() < 4.49:  # even, and falls up to 4.4934…
-        top = arb(1) if not (low > 0 or high < 0) else corners([sinc(low), sinc(high)])[1]
-        return corners([sinc(low), sinc(high)])[0], top
-    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt")
-    if rises or (kind in ("pow", "rpow") and extra > 0 and (kind == "pow" or low >= 0)):
+    if kind == "rpow" and extra > 0 and not high < 0:  # where it is defined
+        low = low if low > 0 else arb(0)
+    if kind == "abs" or (kind in ("pow", "rpow") and extra > 0 and (kind == "pow" or low >= 0)):
         return corners([value((kind, (num(v),), extra), []) for v in (low, high)])
-    hull = low.union(high)
-    slope = hull.cos() if kind == "sin" else hull.sin() if kind == "cos" else arb(0)
-    if slope > 0 or slope < 0:
-        return corners([getattr(low, kind)(), getattr(high, kind)()])
-    hulls = tuple(num(a.union(b)) for a, b in u)
-    ball = value((kind, hulls, extra), [])
-    if kind in ("sin", "cos"):
-        return ball.lower().max(arb(-1)), ball.upper().min(arb(1))
+    ball = value((kind, tuple(num(a.union(b)) for a, b in u), extra), [])
     return ball.lower(), ball.upper()
 
 
@@ -1150,7 +1286,7 @@ class Domain:
                 claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
                 corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
                 found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
-                if {True} in found and {False} in found:
+                if len({t for ts in found if len(ts) == 1 for t in ts} - {None}) > 1:
                     return True
         return False
 
@@ -1158,20 +1294,27 @@ class Domain:
         """Whether a point is claimed for certain."""
         near = self.margin * (1 + 1e-13)
         wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zipped(x, self.box)])
-        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
+        clear = all(constant(jump, wide) for jump in jumps) if self.margin else True
         return clear and (self.where is None or truth(self.where, balls(x)) == {True})
 
     def claimed(self, x: Sides, jumps: list[Node]) -> bool:
         """Whether all of the box is claimed for certain."""
         wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
-        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
+        clear = all(constant(jump, wide) for jump in jumps) if self.margin else True
         return clear and (self.where is None or truth(self.where, list(x)) == {True})
 
 
 def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
-    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
+    """The branches that abs, min, max, where may take on a box, and whole numbers; none if undefined, or they are too many."""
     options: dict[int, list[int]] = {}
     for kink in (n for n in below(node) if n[0] in KINKS):
+        if kink[0] in JUMPS:
+            ends = truth(kink, x)
+            few = None not in ends and max(ends) - min(ends) < BRANCHES
+            options[id(kink)] = (
+                ([*range(int(min(ends)), int(max(ends)) + 1)] if kink[0] == "floor" else [0]) if few else []
+            )
+            continue
         truths = truth(kink[2], x) if kink[0] == "where" else set()
         u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
         u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
@@ -1348,7 +1491,7 @@ def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
     """
     kind, operands, _ = node
     P, Q = list[Affine](), [[arb(0)] * (D + 1)]
-    for a in operands + operands if kind == "abs" else operands if kind != "where" else ():
+    for a in operands + operands if kind == "abs" else operands if kind not in ("where", *JUMPS) else ():
         found, sign = Sum([arb(0)] * (D + 1)), -1 if kind == "min" or (kind == "abs" and P) else 1
         found.add(arb(sign), a)
         sides = [[found.line], [[arb(0)] * (D + 1)]]
@@ -3067,14 +3210,16 @@ def defined_with(f: Node, parts: list[Node], box: Box, tick: Tick) -> None:
     What a root, asin or acos is taken of lies in its domain, as is proved here, or f has the same root, asin or acos.
     """
 
-    def taken(node: Node) -> list[tuple[bool, Node]]:
-        some = (n for part in (node, *jumps_of([node])) for n in below(part))
-        return [(n[0] == "rpow", n[1][0]) for n in some if n[0] in ("asin", "acos") or (n[0] == "rpow" and n[2] > 0)]
+    def taken(node: Node) -> list[tuple[tuple[float, float], Node]]:
+        some = [n for part in (node, *jumps_of([node])) for n in below(part)]
+        roots = [((0.0, INF), n[1][0]) for n in some if n[0] == "rpow" and n[2] > 0]
+        kinds = [(FUNCTIONS[n[0]], n[1][0]) for n in some if n[0] in FUNCTIONS]
+        return roots + [((known.low, known.high), u) for known, u in kinds if known.closed]
 
-    known = [] if jumps_of([f]) else [(root, normal(u)) for root, u in taken(f)]
-    for root, u in (pair for part in parts for pair in taken(part)):
-        if (root, normal(u)) not in known:
-            defined([u], box, tick, *((0.0, INF) if root else (-1.0, 1.0)))
+    known = [] if jumps_of([f]) else [(ends, normal(u)) for ends, u in taken(f)]
+    for ends, u in (pair for part in parts for pair in taken(part)):
+        if (ends, normal(u)) not in known:
+            defined([u], box, tick, *ends)
 
 
 class Spread:
@@ -3392,7 +3537,7 @@ class Duals(Jets):
     def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
         (u, *U), c = self.cut(p), p[0].mid()
         reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
-        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q, 3)[3]
         slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
         return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
 
@@ -3518,6 +3663,8 @@ def slope_of(node: Node, i: int) -> Node:
     kind, u, extra = node
     if i not in variables(node):
         return NOTHING
+    if kind in JUMPS:
+        return tree("floor'", *u)
     if kind in KINKS:
         u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
         if kind == "where":
@@ -3532,10 +3679,10 @@ def slope_of(node: Node, i: int) -> Node:
         outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
     elif kind in ("pow", "rpow"):
         outer = [tree("mul", num(extra), u[0] if extra == 2 else (kind, u, extra - 1))]
-    elif kind + "'" in SPECIAL:
-        outer = [(kind + "'", u, None)]
+    elif kind in FUNCTIONS:
+        outer = [substituted(template(FUNCTIONS[kind].slope, "u", "y"), (u[0], node))]
     elif kind not in ("add", "var"):
-        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
+        outer = [substituted(template(text, "u", "v"), u) for text in RULES[kind].split(";")]
     terms = [product_of([a, slope_of(b, i)]) for a, b in zipped(outer, u) if i in variables(b)]
     return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else ONE
 
@@ -3547,6 +3694,8 @@ def unbent(node: Node, x: Sides) -> Node:
     if len(choices) != 1:
         return node
     n = choices[0][id(node)]
+    if node[0] in JUMPS:
+        return num(fmpq(n))
     return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
 
 
