@@ -193,11 +193,11 @@ def _chebyshev(k, z, found, last):
     return 2 * z * found - last
 
 
-def _derivative(name, n):
+def _derivative(name, n, entire=False):
     """By Cauchy's formula: the mean over 80 points of a circle, which misses 8^−80 of the values on one 8 times as wide."""
 
     def at(z):
-        r = min((acb(1) - z).abs_lower() / 16, arb(1))
+        r = arb(1) / 16 if entire else min((acb(1) - z).abs_lower() / 16, arb(1))
         turns = [(acb(0, 2) * acb.pi() * k / 80).exp() for k in range(80)]
         values = [SPECIAL[name](z + r * t) for t in turns]
         off = 1024 * max(float(abs(value).upper()) for value in values) * 8.0**-80
@@ -223,6 +223,8 @@ SPECIAL = {  # of complex balls; by other ways than the package's where there ar
     **{f"i{n}": _bessel(n, 1) for n in range(41)},
     **{f"sinc{n}": partial(_wave, n) for n in range(1, 6)},
     **{f"exprel{n}": partial(_moment, n) for n in range(1, 6)},
+    "erfrel": lambda z: 2 / acb.pi().sqrt() * (-z * z).hypgeom_1f1(acb(0.5), acb(1.5)),
+    "sirel": lambda z: z.si() / z if not z.contains(0) else (-z * z / 4).hypgeom([acb(0.5)], [acb(1.5), acb(1.5)]),
     **{f"legendre{n}": partial(_polynomial, n, _legendre) for n in range(51)},
     **{f"chebyshev{n}": partial(_polynomial, n, _chebyshev) for n in range(51)},
     "floor": lambda z: acb(z.real.floor()),
@@ -242,6 +244,7 @@ SPECIAL = {  # of complex balls; by other ways than the package's where there ar
     "ai1": lambda z: z.airy_ai(derivative=1),
     "bi1": lambda z: z.airy_bi(derivative=1),
     **{f"{name}{n}": _derivative(name, n) for name in ("ellipk", "ellipe", "zeta") for n in range(1, 6)},
+    **{f"{name}{n}": _derivative(name, n, entire=True) for name in ("erfrel", "sirel") for n in range(1, 6)},
 }
 OPEN = {
     **dict.fromkeys(("atanh", "erfinv"), (-1, 1)),
@@ -313,6 +316,13 @@ MPMATH = {  # of numbers of mpmath, at its precision
     **{f"zeta{n}": lambda x, n=n: mp.zeta(x, 1, n) for n in range(1, 6)},
     **{f"exprel{n}": lambda x, n=n: mp.hyp1f1(n + 1, n + 2, x) / (n + 1) for n in range(1, 6)},
     **{f"sinc{n}": lambda x, n=n: (mp.j**n * mp.hyp1f1(n + 1, n + 2, mp.j * x)).real / (n + 1) for n in range(1, 6)},
+    "erfrel": lambda x: mp.erf(x) / x if x else 2 / mp.sqrt(mp.pi),
+    "sirel": lambda x: mp.si(x) / x if x else mp.one,
+    **{
+        f"erfrel{n}": lambda x, n=n: mp.diff(lambda t: 2 / mp.sqrt(mp.pi) * mp.hyp1f1(0.5, 1.5, -t * t), x, n)
+        for n in range(1, 6)
+    },
+    **{f"sirel{n}": lambda x, n=n: mp.diff(lambda t: mp.hyp1f2(0.5, 1.5, 1.5, -t * t / 4), x, n) for n in range(1, 6)},
     **{f"ellip{k}{n}": partial(_elliptic, k, n) for k in "ke" for n in range(1, 6)},
 }
 

@@ -150,7 +150,10 @@ def test_both_read_the_same_numbers_on_boxes_and_at_points(text):
                     assert not any(low > value.hi or high < value.lo for low, high in all_found), (x, ends)
 
 
-@pytest.mark.parametrize("text", [*LIMITS[:11], *(f"{name}(x1)" for name in sorted(set(UNARY) - {"abs"}))])
+KINKED = {"abs", "floor", "ceil", "round", "sign"}
+
+
+@pytest.mark.parametrize("text", [*LIMITS[:11], *(f"{name}(x1)" for name in sorted(set(UNARY) - KINKED))])
 def test_both_read_the_same_complex_numbers(text):
     formula, node, draw = parse(text, ("x1",)), checker.Reader(("x1",), text).node(), random.Random(text)
     for _ in range(40):

@@ -129,7 +129,7 @@ def polygamma(n: int, z: Ball) -> Ball:
 
 def zeta(n: int, z: Ball) -> Ball:
     """ζ^(n)."""
-    return coefficients_at(z, n, lambda s: s.zeta())[n] * math.factorial(n)
+    return coefficients_at(z, n, lambda s: s.zeta())[n] * math.factorial(n) if n else z.zeta()
 
 
 def first_kind(m: Any) -> Any:

@@ -111,7 +111,9 @@ class BoundedAlgebra(Algebra[Pair, Any]):
             return _product(arguments[0], arguments[0])
         if name == "sqrt":
             return _rounded(y, _of_root(x, e))
-        return _called(y, SPREADS[name](x, y, e) if name in SPREADS else spread(FUNCTIONS[name], x, np.asarray(e)))
+        return _called(
+            y, SPREADS[name](x, y, e) if name in SPREADS else spread(FUNCTIONS[name], *np.broadcast_arrays(x, e))
+        )
 
     def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
         truth, sure = condition

@@ -39,7 +39,7 @@ def called(f: Function, library: Any, x: Any, is_complex: bool = False) -> Any:
         raise InputError("real arguments", f"{f.name} of a complex batch", "use functions of the libraries")
     from .derived import on_torch, values
 
-    return values(f, x).astype(x.dtype) if library is np else on_torch(f, x)
+    return values(f, np.asarray(x)).astype(x.dtype) if library is np else on_torch(f, x)
 
 
 class ArrayAlgebra(Operators[Any, Any]):

@@ -78,7 +78,7 @@ def sigmoid(library: Any, x: Any, is_complex: bool = False) -> Any:
         return library.sigmoid(x)
     from scipy.special import expit  # importing it changes the warning filters: only when used
 
-    return np.asarray(expit(x), dtype=x.dtype)
+    return np.where(x < -700, np.exp(x), expit(x)).astype(x.dtype)  # far left SciPy has 0
 
 
 def erf(library: Any, x: Any, is_complex: bool = False) -> Any:
