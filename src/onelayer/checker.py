@@ -925,7 +925,8 @@ def truth(node: Node, x: Sequence[Any]) -> set[Any]:
     kind, operands, relation = node
     if kind in JUMPS:
         z = value(operands[0], x)
-        return {v.floor().unique_fmpz() for v in (z.lower(), z.upper())} if z.is_finite() else {None}
+        low, high = interval(operands[0], x) if isinstance(x, Sides) else (z.lower(), z.upper())
+        return {v.floor().unique_fmpz() for v in (low.lower(), high.upper())} if z.is_finite() else {None}
     if kind == "cmp":
         left, right = (value(a, x) for a in operands)
         if not (left.is_finite() and right.is_finite()):
@@ -1136,7 +1137,7 @@ class Jets:
         if kind == "div":
             return self.times(u[0], self.apply("inv", u[1]))
         if kind == "floor":
-            return self.constant(reduce(arb.union, map(FUNCTIONS[kind].at, self.ends(u[0]))))
+            return self.constant(reduce(arb.union, [arb.nan() if v is None else arb(v) for v in truth(node, self.x)]))
         if kind == "atan2":
             (low, high), above = self.ends(u[0]), self.ends(u[1])[0] > 0
             if not (above or low > 0 or high < 0):

@@ -108,9 +108,10 @@ def test_steps(text):
         assert not gradient(formula, [interval(-0.5, 3.5)])[1][0][0].is_finite()
 
 
-def test_jumps_at_the_edge_of_a_domain_are_left_out_as_well():
+def test_jumps_at_the_edge_of_a_domain_are_left_out_as_well(tmp_path):
     found = ol.build("floor(3*x)", (0, 1), 1e-2, margin=0.01)
     assert found.certificate.verdict == "CERTIFIED"
+    assert ol.check(found.save(tmp_path / "steps")).verdict == "VALID"
     x = np.array([[0.2], [0.5], [0.9]])
     np.testing.assert_allclose(found(x)[:, 0] if found(x).ndim > 1 else found(x), [0, 1, 2], atol=1e-2)
 
