@@ -35,8 +35,6 @@ VANISHING = arb(2) ** -1080
 class SeriesAlgebra(Operators[Any, bool | None]):
     """Power series in flint's balls, of u and y."""
 
-    key = None
-
     def __init__(self, u: Any, y: Any, order: int) -> None:
         self.given, self.order = (u, y), order
 
@@ -55,12 +53,6 @@ class SeriesAlgebra(Operators[Any, bool | None]):
     def integer_power(self, exponent: int, base: Any) -> Any:
         power = reduce(lambda a, _: a * base, range(abs(exponent)), self.number(Fraction(1)))
         return power if exponent >= 0 else self.quotient(self.number(Fraction(1)), power)
-
-    def rational_power(self, exponent: Fraction, base: Any) -> Any:
-        return self.power(base, self.number(exponent))
-
-    def power(self, base: Any, exponent: Any) -> Any:
-        return self.call("exp", [exponent * self.call("log", [base])])
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
         u = arguments[0]

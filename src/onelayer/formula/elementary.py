@@ -26,20 +26,7 @@ from .functions import (
     Wave,
     natural_domain,
 )
-from .intervals import (
-    ONE,
-    UNDEFINED,
-    ZERO,
-    Interval,
-    absolute,
-    hull,
-    integer_power,
-    negation,
-    product,
-    quotient,
-    rounded,
-    total,
-)
+from .intervals import ONE, UNDEFINED, ZERO, Interval, hull, rounded, total
 
 Range: TypeAlias = Callable[[Interval], Interval]
 
@@ -95,7 +82,7 @@ def _monotone(f: Function, shape: Monotone) -> Range:
 
 def _even(f: Function, shape: Even) -> Range:
     def on(x: Interval) -> Interval:
-        size = absolute(x)
+        size = abs(x)
         return cut(_between(f, size.lo, size.hi, True), arb(shape.least), None)
 
     return on
@@ -149,13 +136,13 @@ def crude_range(f: Function, x: Interval) -> Interval:
 
 def _cardinal_sine(x: Interval) -> Interval:
     """sinc: even, decreasing up to its first minimum, sin(u)/u beyond."""
-    size, parts = absolute(x), []
+    size, parts = abs(x), []
     if size.lo <= _TURN:
         end = size.hi if size.hi < _TURN else _TURN
         parts.append(cut(rounded(end.sinc(), size.lo.sinc()), _SINC_LEAST, ONE))
     if size.hi > _TURN:
         far = cut(size, _TURN, None)
-        parts.append(cut(quotient(RANGES["sin"](far), far), _SINC_LEAST, ONE))
+        parts.append(cut(RANGES["sin"](far) / far, _SINC_LEAST, ONE))
     return hull(parts)
 
 
@@ -164,8 +151,8 @@ def _cardinal_slope(x: Interval) -> Interval:
     c = x.ball().mid()
     centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
     reach = (x.hi - c).max(c - x.lo) / 3
-    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
-    near = negation(product(x, product(rounded(ONE / 3, ONE / 3), mean)))
+    mean = _cardinal_sine(Interval(ZERO, abs(x).hi))
+    near = -(x * (rounded(ONE / 3, ONE / 3) * mean))
     return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
 
 
@@ -224,8 +211,8 @@ _SHAPES: dict[type, Callable[[Function, Any], Range]] = {
 _OWN: dict[str, Range] = {  # sharper than by shape
     "sinc": _cardinal_sine,
     "sinc1": _cardinal_slope,
-    "abs": absolute,
-    "sqr": lambda x: integer_power(x, 2),
+    "abs": abs,
+    "sqr": lambda x: x**2,
 }
 
 
@@ -260,15 +247,10 @@ def angle(y: Interval, x: Interval) -> Interval:
         return UNDEFINED
     half_turn = rounded(arb.pi() / 2, arb.pi() / 2)
     if x.lo > 0:
-        return RANGES["atan"](quotient(y, x))
+        return RANGES["atan"](y / x)
     if y.lo > 0 or y.hi < 0:
-        return total([half_turn if y.lo > 0 else negation(half_turn), negation(RANGES["atan"](quotient(x, y)))])
+        return total([half_turn if y.lo > 0 else -half_turn, -RANGES["atan"](x / y)])
     if x.hi < 0 and y.lo >= 0:
-        return total([half_turn, half_turn, RANGES["atan"](quotient(y, x))])
+        return total([half_turn, half_turn, RANGES["atan"](y / x)])
     whole = rounded(arb.pi(), arb.pi()).hi
     return Interval(-whole, whole) if x.hi < 0 else UNDEFINED
-
-
-def general_power(x: Interval, exponent: Interval) -> Interval:
-    """exp(exponent · log x): x > 0, else UNDEFINED."""
-    return RANGES["exp"](product(exponent, RANGES["log"](x)))

@@ -10,7 +10,7 @@ Rounding may move an argument out of the natural domain of sqrt, asin, acos or a
 """
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any
@@ -36,8 +36,6 @@ Pair = tuple[Any, Any]  # values and errors
 
 class BoundedAlgebra(Algebra[Pair, Any]):
     """Values and absolute errors, as arrays over the batch."""
-
-    key: Hashable = None
 
     def __init__(self, x: np.ndarray) -> None:
         self.plain = ArrayAlgebra(np, x)

@@ -14,7 +14,7 @@ The working precision is flint's, set inside the call and restored after it; fli
 from several threads at once are not safe.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -23,10 +23,10 @@ from flint import arb, ctx
 from ..common.errors import InputError
 from ..common.numbers import counted
 from . import intervals
-from .elementary import RANGES, angle, general_power, natural, rational_power
+from .elementary import RANGES, angle, natural, rational_power
 from .expression import Condition, Formula
 from .intervals import UNDEFINED, ZERO, Interval, hull, interval, rounded, total
-from .tape import Algebra
+from .tape import Operators
 
 PRECISION = 128  # bits
 
@@ -41,36 +41,12 @@ Truth: TypeAlias = bool | Undefined | None
 _UNDEFINED_TRUTH = Undefined()
 
 
-def conjunction(parts: Sequence[Truth]) -> Truth:
-    """`and`: false where one part is false, whatever the others are."""
-    if any(part is False for part in parts):
-        return False
-    if any(isinstance(part, Undefined) for part in parts):
-        return _UNDEFINED_TRUTH
-    return None if None in parts else True
-
-
-def complement(part: Truth) -> Truth:
-    return not part if isinstance(part, bool) else part
-
-
-def comparison(relation: str, left: Interval, right: Interval) -> Truth:
-    """True or False if that holds for all pairs, None if undecided."""
-    if left is UNDEFINED or right is UNDEFINED:
-        return _UNDEFINED_TRUTH
-    if relation in (">", ">="):
-        left, right, relation = right, left, "<" if relation == ">" else "<="
-    if relation == "<":
-        return True if left.hi < right.lo else False if left.lo >= right.hi else None
-    return True if left.hi <= right.lo else False if left.lo > right.hi else None
-
-
-class IntervalAlgebra(Algebra[Interval, Truth]):
+class IntervalAlgebra(Operators[Interval, Truth]):
     """Intervals at the current precision over one box, of f̃ or, if strict, of f."""
 
     def __init__(self, box: Sequence[Interval], strict: bool = False) -> None:
         self.box, self.strict = box, strict
-        self.key: Hashable = (ctx.prec, strict)
+        self.key = (ctx.prec, strict)
 
     def number(self, value: Fraction) -> Interval:
         ball = arb(value.numerator) / value.denominator
@@ -86,26 +62,8 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
     def sum(self, terms: Sequence[Interval]) -> Interval:
         return total(terms)
 
-    def negation(self, operand: Interval) -> Interval:
-        return intervals.negation(operand)
-
-    def product(self, factors: Sequence[Interval]) -> Interval:
-        result = factors[0]
-        for factor in factors[1:]:
-            result = intervals.product(result, factor)
-        return result
-
-    def quotient(self, dividend: Interval, divisor: Interval) -> Interval:
-        return intervals.quotient(dividend, divisor)
-
-    def integer_power(self, exponent: int, base: Interval) -> Interval:
-        return intervals.integer_power(base, exponent)
-
     def rational_power(self, exponent: Fraction, base: Interval) -> Interval:
         return rational_power(base if self.strict or exponent < 0 else natural("sqrt", base), exponent)
-
-    def power(self, base: Interval, exponent: Interval) -> Interval:
-        return general_power(base, exponent)
 
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
         if name == "min":
@@ -122,13 +80,25 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
         return hull([yes, no]) if condition is None else yes if condition else no
 
     def comparison(self, relation: str, left: Interval, right: Interval) -> Truth:
-        return comparison(relation, left, right)
+        """True or False if that holds for all pairs, None if undecided."""
+        if left is UNDEFINED or right is UNDEFINED:
+            return _UNDEFINED_TRUTH
+        if relation in (">", ">="):
+            left, right, relation = right, left, "<" if relation == ">" else "<="
+        if relation == "<":
+            return True if left.hi < right.lo else False if left.lo >= right.hi else None
+        return True if left.hi <= right.lo else False if left.lo > right.hi else None
 
     def conjunction(self, parts: Sequence[Truth]) -> Truth:
-        return conjunction(parts)
+        """False where one part is false, whatever the others are."""
+        if any(part is False for part in parts):
+            return False
+        if any(isinstance(part, Undefined) for part in parts):
+            return _UNDEFINED_TRUTH
+        return None if None in parts else True
 
     def complement(self, part: Truth) -> Truth:
-        return complement(part)
+        return not part if isinstance(part, bool) else part
 
 
 class _Switches(IntervalAlgebra):

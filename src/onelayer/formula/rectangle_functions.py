@@ -306,5 +306,4 @@ MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "sinc1": _sinc1,
     "exprel1": _exprel1,
     "cbrt": _cbrt,
-    "sqr": square,
 }

@@ -23,7 +23,7 @@ T = TypeVar("T")  # truth values
 class Algebra(ABC, Generic[V, T]):
     """Values V, truth values T, and the operations of the language on them."""
 
-    key: Hashable  # values of constants are kept per key; None keeps none
+    key: Hashable = None  # values of constants are kept per key; None keeps none
 
     @abstractmethod
     def number(self, value: Fraction) -> V: ...
@@ -49,11 +49,11 @@ class Algebra(ABC, Generic[V, T]):
     @abstractmethod
     def integer_power(self, exponent: int, base: V) -> V: ...
 
-    @abstractmethod
-    def rational_power(self, exponent: Fraction, base: V) -> V: ...
+    def rational_power(self, exponent: Fraction, base: V) -> V:
+        return self.power(base, self.number(exponent))
 
-    @abstractmethod
-    def power(self, base: V, exponent: V) -> V: ...
+    def power(self, base: V, exponent: V) -> V:
+        return self.call("exp", [self.product([exponent, self.call("log", [base])])])
 
     @abstractmethod
     def call(self, name: str, arguments: Sequence[V]) -> V: ...
@@ -85,6 +85,12 @@ class Operators(Algebra[V, T]):
 
     def product(self, factors: Sequence[V]) -> V:
         return reduce(operator.mul, factors)
+
+    def quotient(self, dividend: V, divisor: V) -> V:
+        return operator.truediv(dividend, divisor)
+
+    def integer_power(self, exponent: int, base: V) -> V:
+        return operator.pow(base, exponent)
 
 
 METHODS: dict[type[Any], str] = {
