@@ -13,13 +13,12 @@ Beside these, rewritings that change no value and avoid cancellation: e^u − 1,
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from .functions import FUNCTIONS
 from .printing import to_text
-from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
+from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, Variable, substituted, variables
 
 Make = Callable[..., Node]  # make(kind, *fields): the node, the same object for the same fields
 ONE = Fraction(1)
@@ -104,14 +103,10 @@ def _rest(node: Node, root: Zero, make: Make) -> Factors | None:
     from .parser import parse
 
     v, _, text, sign = root
-    done: dict[int, Any] = {}
-    for tree in postorder(parse(text, ("u", "y")).outputs):
-        parts = [getattr(tree, part.name) for part in fields(tree)]
-        held = [
-            tuple(done[id(p)] for p in part) if isinstance(part, tuple) else done.get(id(part), part) for part in parts
-        ]
-        done[id(tree)] = (v, node)[tree.index - 1] if isinstance(tree, Variable) else make(type(tree), *held)
-    found = factors_of(done[id(tree)], make)
+    psi = parse(text, ("u", "y")).outputs[0]
+    found = factors_of(
+        substituted(psi, lambda tree: (v, node)[tree.index - 1] if isinstance(tree, Variable) else None, make), make
+    )
     return found and Factors(found.coefficient * sign, found.powers)
 
 

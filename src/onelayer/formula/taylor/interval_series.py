@@ -15,9 +15,8 @@ from .series import TINY
 
 SLIP = 1e-14
 Series: TypeAlias = tuple[np.ndarray, np.ndarray]
-Coefficients: TypeAlias = Callable[
-    [list[Bounds], int], Bounds
-]  # from coefficients 0 … j of y that of order j of something
+# from coefficients 0 … j of y that of order j of something
+Coefficients: TypeAlias = Callable[[list[Bounds], int], Bounds]
 
 
 def outward(low: Any, high: Any, size: Any) -> Bounds:
@@ -146,8 +145,7 @@ def pair(u: Series, first: Bounds, second: Bounds, sign: float, order: int) -> t
             low, high = convolved(u, stacked(other), j, first=1, weighted=True)
             low, high = (low, high) if factor > 0 else (-high, -low)
             rows.append(outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j))
-        y.append(rows[0])
-        z.append(rows[1])
+        y, z = [*y, rows[0]], [*z, rows[1]]
     return stacked(y), stacked(z)
 
 
@@ -159,11 +157,8 @@ def power_of(u: Series, q: float, start: Bounds, order: int) -> Series:
         for i in range(1, min(j, len(u[0]) - 1) + 1):
             factor = q * i - j + i
             a, b = product_of_ranges((u[0][i], u[1][i]), y[j - i])
-            a, b = (factor * a, factor * b) if factor > 0 else (factor * b, factor * a)
-            terms = (abs(q) * i + j + i) * np.maximum(
-                *(np.abs(t) for t in product_of_ranges((u[0][i], u[1][i]), y[j - i]))
-            )
-            low, high, size = low + a, high + b, size + terms
+            size = size + (abs(q) * i + j + i) * np.maximum(np.abs(a), np.abs(b))
+            low, high = (low + factor * a, high + factor * b) if factor > 0 else (low + factor * b, high + factor * a)
         low, high = product_of_ranges(outward(low / j, high / j, size), below)
         y.append(outward(low, high, np.maximum(np.abs(low), np.abs(high))))
     return stacked(y)
