@@ -188,9 +188,15 @@ def switches(roots: Iterable[Tree]) -> list[Tree]:
     return found
 
 
-def substituted(
-    root: Node, instead: Callable[[Tree], Node | None], make: Callable[..., Tree] = lambda kind, *held: kind(*held)
-) -> Node:
+Make: TypeAlias = Callable[..., Any]  # make(kind, *fields): the node
+
+
+def new(kind: type[Any], *held: Any) -> Any:
+    """A node, not shared with any other."""
+    return kind(*held)
+
+
+def substituted(root: Node, instead: Callable[[Tree], Node | None], make: Make = new) -> Node:
     """The tree with other nodes in the place of those for which `instead` gives one; shared subtrees stay shared."""
     done: dict[int, Any] = {}
     for tree in postorder((root,)):
@@ -198,7 +204,12 @@ def substituted(
         held = [
             tuple(done[id(p)] for p in part) if isinstance(part, tuple) else done.get(id(part), part) for part in held
         ]
-        new = instead(tree)
-        done[id(tree)] = make(type(tree), *held) if new is None else new
+        other = instead(tree)
+        done[id(tree)] = make(type(tree), *held) if other is None else other
     found: Node = done[id(root)]
     return found
+
+
+def at(root: Node, arguments: Callable[[int], Node], make: Make = new) -> Node:
+    """The tree with other nodes in the place of its variables, by their indices."""
+    return substituted(root, lambda tree: arguments(tree.index) if isinstance(tree, Variable) else None, make)
