@@ -72,7 +72,4 @@ def enclose_rectangles(formula: Formula, box: Sequence[Rectangle]) -> list[Recta
     algebra = RectangleAlgebra(box)
     with np.errstate(all="ignore"):
         found = formula.tape.run(algebra)
-    return [
-        (np.where(algebra.lost, -np.inf, a), np.where(algebra.lost, np.inf, b), np.where(algebra.lost, np.inf, e))
-        for a, b, e in found
-    ]
+    return [algebra.chosen(algebra.lost, (-np.inf, np.inf, np.inf), value) for value in found]

@@ -151,18 +151,10 @@ def hull(parts: Sequence[Interval]) -> Interval:
     return Interval(lo, hi)
 
 
-def minimum(parts: Sequence[Interval]) -> Interval:
-    if UNDEFINED in parts:
-        return UNDEFINED
-    lo, hi = parts[0].lo, parts[0].hi
-    for part in parts[1:]:
-        lo = part.lo if part.lo < lo else lo
-        hi = part.hi if part.hi < hi else hi
-    return Interval(lo, hi)
-
-
-def maximum(parts: Sequence[Interval]) -> Interval:
-    return -minimum([-part for part in parts])
+def extreme(parts: Sequence[Interval], largest: bool) -> Interval:
+    """max or min."""
+    of = max if largest else min
+    return UNDEFINED if UNDEFINED in parts else Interval(of([x.lo for x in parts]), of([x.hi for x in parts]))
 
 
 def total(terms: Sequence[Interval]) -> Interval:

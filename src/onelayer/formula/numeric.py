@@ -111,10 +111,9 @@ def _columns(tape: Tape, dimension: int, x: Any) -> Any:
     else:
         library, good = np, isinstance(x, np.ndarray) and np.issubdtype(x.dtype, np.inexact)
     if not good or x.ndim != 2 or x.shape[1] < dimension:
+        asked = f"a floating-point array or tensor [batch, {dimension} or more]"
         found = f"{type(x).__name__} {getattr(x, 'dtype', '')} {list(getattr(x, 'shape', []))}"
-        raise InputError(
-            f"a floating-point array or tensor [batch, {dimension} or more]", found, "pass points as rows of floats"
-        )
+        raise InputError(asked, found, "pass points as rows of floats")
     with np.errstate(all="ignore"):
         columns = [library.broadcast_to(value, (x.shape[0],)) for value in tape.run(ArrayAlgebra(library, x))]
     return library.stack(columns, 1)

@@ -91,15 +91,8 @@ def require_consistent(f: Record) -> None:
     from .derived import range_of, taylor
 
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
-    middle = (
-        (lo + hi) / 2
-        if math.isfinite(lo + hi)
-        else lo + 1
-        if math.isfinite(lo)
-        else hi - 1
-        if math.isfinite(hi)
-        else 0.0
-    )
+    ends = lo if math.isfinite(lo) else hi - 2, hi if math.isfinite(hi) else lo + 2
+    middle = sum(ends) / 2 if math.isfinite(sum(ends)) else 0.0
     with ctx.workprec(128):
         for a, width in ((middle + step, w) for step in AWAY for w in WIDTHS):
             if not (lo < a and a + width < hi) or (

@@ -22,10 +22,9 @@ from flint import arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
-from . import intervals
 from .elementary import RANGES, angle, natural, rational_power
 from .expression import Condition, Formula
-from .intervals import UNDEFINED, ZERO, Interval, hull, interval, rounded, total
+from .intervals import UNDEFINED, ZERO, Interval, extreme, hull, interval, rounded, total
 from .tape import Operators
 
 PRECISION = 128  # bits
@@ -66,10 +65,8 @@ class IntervalAlgebra(Operators[Interval, Truth]):
         return rational_power(base if self.strict or exponent < 0 else natural("sqrt", base), exponent)
 
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
-        if name == "min":
-            return intervals.minimum(arguments)
-        if name == "max":
-            return intervals.maximum(arguments)
+        if name in ("min", "max"):
+            return extreme(arguments, name == "max")
         if name == "atan2":
             return angle(*arguments)
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
@@ -131,9 +128,8 @@ def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) ->
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
     """The sides as intervals at the current precision, at least as many as the dimension."""
     if len(box) < dimension:
-        raise InputError(
-            f"a box with {counted(dimension, 'side')}", counted(len(box), "side"), "give one interval per variable"
-        )
+        asked = f"a box with {counted(dimension, 'side')}"
+        raise InputError(asked, counted(len(box), "side"), "give one interval per variable")
     sides = [side if isinstance(side, Interval) else interval(side) for side in box]
     return [rounded(side.lo, side.hi) for side in sides]
 
@@ -160,11 +156,9 @@ def gradient(
     m, D = len(formula.outputs), formula.dimension
     with ctx.workprec(prec):
         found: list[Interval] = formula.jet.run(IntervalAlgebra(real_box(D, box)))
-    values, beyond = found[:m], [Interval(ZERO, ZERO)] * (len(box) - D)
+    beyond = [Interval(ZERO, ZERO)] * (len(box) - D)
     rows = [[*found[m + o * D : m + (o + 1) * D], *beyond] for o in range(m)]
-    return values, [
-        [UNDEFINED] * len(row) if value is UNDEFINED else row for value, row in zip(values, rows, strict=True)
-    ]
+    return found[:m], [row if found[o] is not UNDEFINED else [UNDEFINED] * len(row) for o, row in enumerate(rows)]
 
 
 def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> bool | None:

@@ -232,8 +232,8 @@ def _sinc(z: Rectangle, n: int = 0) -> Rectangle:
     Re = sinc^(n)(x) + ∫t^n cos(tx + nπ/2)(cosh(ty) − 1)dt, the integral at most y²cosh(y)/(6 + 2n), as cosh(ty) − 1 ≤
     t²y²cosh(y)/2, and not negative if n = 0 and |x| ≤ π/2. |Im| ≤ |y|cosh(y)/3 if n = 1, else |xy|cosh(y)/3 and sinh|y|.
     """
-    (low, high), far, e = BOUNDS[f"sinc{n or ''}"](z[0], z[1]), sizes(z), z[2]
-    C = np.cosh(e)
+    low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1)) if n else BOUNDS["sinc"](z[0], z[1])
+    far, e, C = sizes(z), z[2], np.cosh(z[2])
     off = e * e * C / (6 + 2 * n)
     im, less = (e * C / 3, off) if n else (np.minimum(far * e * C / 3, np.sinh(e)), np.where(far < 1.57, 0.0, off))
     above = total(MAPS["cos"](z), negated(_sinc(z))) if n else MAPS["sin"](z)
@@ -246,12 +246,14 @@ def _exprel(z: Rectangle, n: int = 0) -> Rectangle:
     Re = ∫t^n e^(tx)cos(ty)dt, |Im| ≤ |y|∫t^(n+1) e^(tx)dt, cos(ty) ≥ 1 − t²y²/2. With weights e^(tx) the mean of t grows with
     x, and is at most min(1/2 + x/12, 1) for x ≥ 0; for x ≤ 0 it is at most 1/2 and 1/|x|, and the mean of t² at most 1/3.
     """
-    (low, high), e = (end[n] for end in MOMENTS["exprel"](z[0], z[1], 1)) if n else BOUNDS["exprel"](z[0], z[1]), z[2]
-    right, first, second = z[1] > 0, np.ones_like(e), np.ones_like(e)
+    low, high = (end[1] for end in MOMENTS["exprel"](z[0], z[1], 1)) if n else BOUNDS["exprel"](z[0], z[1])
+    e, right = z[2], z[1] > 0
+    first: Any = 1.0
+    second: Any = 1.0
     if n == 0:
         first = np.where(right, np.minimum(0.5 + z[1] / 12, 1.0), 1 / np.maximum(2.0, -z[1]))
         second = np.where(right, first, 1 / 3)
-    c = np.maximum(_turn(e)[0], 1 - e * e / 2 * second)
+    c = np.maximum(np.cos(np.minimum(e, math.pi)) - 1e-15, 1 - e * e / 2 * second)
     around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(e * first, 1.0), high)
     above = total(exponential(z), negated(_exprel(z))) if n else _expm1(z)
     return narrowed(around, product(above, reciprocal(z)))

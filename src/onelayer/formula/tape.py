@@ -93,23 +93,24 @@ class Operators(Algebra[V, T]):
         return operator.pow(base, exponent)
 
 
-METHODS: dict[type[Any], str] = {
-    trees.Number: "number",
-    trees.Constant: "constant",
-    trees.Variable: "variable",
-    trees.Sum: "sum",
-    trees.Negation: "negation",
-    trees.Product: "product",
-    trees.Quotient: "quotient",
-    trees.IntegerPower: "integer_power",
-    trees.Power: "power",
-    trees.Call: "call",
-    trees.Where: "where",
-    trees.Relation: "comparison",
-    trees.And: "conjunction",
-    trees.Or: "disjunction",
-    trees.Not: "complement",
-}
+# of the kinds of `tree.Node` and `tree.Predicate`, in their order
+_NAMES = (
+    *(
+        "number",
+        "constant",
+        "variable",
+        "sum",
+        "negation",
+        "product",
+        "quotient",
+        "integer_power",
+        "power",
+        "call",
+        "where",
+    ),
+    *("comparison", "conjunction", "disjunction", "complement"),
+)
+METHODS: dict[type[Any], str] = dict(zip(SUBTREES, _NAMES, strict=True))
 
 
 class _Step:

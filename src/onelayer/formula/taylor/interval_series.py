@@ -103,14 +103,19 @@ def quotient(x: Series, y: Series, order: int) -> Series:
     return stacked(found)
 
 
+def _next(u: Series, slopes: list[Bounds], j: int) -> Bounds:
+    """y_j where y' = slope·u': j y_j = Σ_{i≥1} i u_i slope_{j−i}."""
+    low, high = convolved(u, stacked(slopes), j, first=1, weighted=True)
+    return outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j)
+
+
 def integrated(u: Series, start: Bounds, slope: Coefficients, order: int) -> Series:
-    """y with y_0 = start and y' = slope(y)·u': j y_j = Σ_{i≥1} i u_i slope_{j−i}."""
+    """y with y_0 = start and y' = slope(y)·u'."""
     y: list[Bounds] = [start]
     slopes: list[Bounds] = []
     for j in range(1, order + 1):
         slopes.append(slope(y, j - 1))
-        low, high = convolved(u, stacked(slopes), j, first=1, weighted=True)
-        y.append(outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j))
+        y.append(_next(u, slopes, j))
     return stacked(y)
 
 
@@ -140,12 +145,8 @@ def pair(u: Series, first: Bounds, second: Bounds, sign: float, order: int) -> t
     """(y, z) with y' = z u', z' = sign·y u': sine and cosine, or the hyperbolic ones."""
     y, z = [first], [second]
     for j in range(1, order + 1):
-        rows = []
-        for other, factor in ((z, 1.0), (y, sign)):
-            low, high = convolved(u, stacked(other), j, first=1, weighted=True)
-            low, high = (low, high) if factor > 0 else (-high, -low)
-            rows.append(outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j))
-        y, z = [*y, rows[0]], [*z, rows[1]]
+        own, other = _next(u, z, j), _next(u, y, j)
+        y, z = [*y, own], [*z, other if sign > 0 else (-other[1], -other[0])]
     return stacked(y), stacked(z)
 
 
