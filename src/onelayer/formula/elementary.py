@@ -14,19 +14,8 @@ from typing import TypeAlias
 
 from flint import arb
 
-from .functions import (
-    BetweenPoles,
-    Even,
-    Function,
-    Monotone,
-    Pole,
-    Readings,
-    Steps,
-    Turning,
-    Valley,
-    Wave,
-    natural_domain,
-)
+from . import functions as facts
+from .functions import Function, Readings, natural_domain
 from .intervals import ONE, UNDEFINED, ZERO, Interval, hull, rounded, total
 
 Range: TypeAlias = Callable[[Interval], Interval]
@@ -80,7 +69,7 @@ def _between(f: Function, first: arb, last: arb, rises: bool) -> Interval:
     return rounded(f.ball(low), f.ball(high))
 
 
-def _valley(f: Function, shape: Valley, x: Interval) -> Interval:
+def _valley(f: Function, shape: facts.Valley, x: Interval) -> Interval:
     if x.hi <= shape.left or x.lo >= shape.right:
         return _between(f, x.lo, x.hi, bool(x.lo >= shape.right))
     ends = [rounded(value, value) for value in (f.ball(x.lo), f.ball(x.hi))]
@@ -170,21 +159,21 @@ def _by_shape(f: Function) -> Range:
     """The range on an interval inside the domain."""
     least, most = _known_ends(f)
     match f.shape:
-        case Monotone(rises=rises):
+        case facts.Monotone(rises=rises):
             return lambda x: cut(_between(f, x.lo, x.hi, rises), least, most)
-        case Even():
+        case facts.Even():
             return lambda x: cut(_between(f, abs(x).lo, abs(x).hi, True), least, None)
-        case Valley() as valley:
+        case facts.Valley() as valley:
             return partial(_valley, f, valley)
-        case Pole():
+        case facts.Pole():
             return lambda x: _between(f, x.lo, x.hi, bool(x.lo > 0)) if x.lo > 0 or x.hi < 0 else UNDEFINED
-        case Wave(phase):
+        case facts.Wave(phase):
             return partial(_wave, f, Fraction(1, 2) - Fraction(phase))
-        case BetweenPoles():
+        case facts.BetweenPoles():
             return partial(_tangent, f)
-        case Steps():
+        case facts.Steps():
             return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
-        case Turning():
+        case facts.Turning():
             return partial(_turning, f)
 
 

@@ -10,6 +10,7 @@ where u = 0, their limit (`removable`). Not checked: whether the formula has a v
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -106,7 +107,10 @@ class _Reader:
 
     def share(self, kind: type[_Tree], *fields: Any) -> _Tree:
         """kind(*fields), the same object for the same fields; subtrees count as same when they are one object."""
-        label = (tuple(map(id, f)) if isinstance(f, tuple) else f if _plain(f) else id(f) for f in fields)
+        label = (
+            tuple(map(id, f)) if isinstance(f, tuple) else f if isinstance(f, str | int | Fraction) else id(f)
+            for f in fields
+        )
         return self.shared.setdefault((kind, *label), kind(*fields))
 
     def enter(self, syntax: ast.AST, depth: int) -> None:
@@ -270,7 +274,3 @@ class _Reader:
         except InputError as refusal:
             self.goes_on(refusal)
             return _PREDICATE
-
-
-def _plain(field: object) -> bool:
-    return isinstance(field, str | int) or type(field).__name__ == "Fraction"

@@ -55,19 +55,15 @@ def screen(text: object) -> str:
             raise refuse(f"{character!r} at character {position + 1}", _INSTEAD[character])
         if not character.isprintable():
             raise refuse(f"the unprintable {character!r} at character {position + 1}", "remove it")
-    _check_nesting(line)
-    longest = max((len(run) for run in re.findall(r"[\w.]+", line)), default=0)
-    if longest > MAX_DIGITS:
-        raise refuse(f"a number or name of {longest} characters", f"use at most {MAX_DIGITS} characters")
-    return line
-
-
-def _check_nesting(line: str) -> None:
     depth = 0
     for character in line:
         depth += (character in "([{") - (character in ")]}")
         if depth > MAX_DEPTH:
             raise refuse(f"brackets nested more than {MAX_DEPTH} deep", f"nest at most {MAX_DEPTH} deep")
+    longest = max((len(run) for run in re.findall(r"[\w.]+", line)), default=0)
+    if longest > MAX_DIGITS:
+        raise refuse(f"a number or name of {longest} characters", f"use at most {MAX_DIGITS} characters")
+    return line
 
 
 def check_names(names: Sequence[str], reserved: frozenset[str]) -> tuple[str, ...]:

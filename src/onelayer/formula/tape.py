@@ -93,24 +93,11 @@ class Operators(Algebra[V, T]):
         return operator.pow(base, exponent)
 
 
-# of the kinds of `tree.Node` and `tree.Predicate`, in their order
-_NAMES = (
-    *(
-        "number",
-        "constant",
-        "variable",
-        "sum",
-        "negation",
-        "product",
-        "quotient",
-        "integer_power",
-        "power",
-        "call",
-        "where",
-    ),
-    *("comparison", "conjunction", "disjunction", "complement"),
+_NAMES = (  # of the kinds of `tree.Node` and `tree.Predicate`, in their order
+    "number constant variable sum negation product quotient integer_power power call where"
+    " comparison conjunction disjunction complement"
 )
-METHODS: dict[type[Any], str] = dict(zip(SUBTREES, _NAMES, strict=True))
+METHODS: dict[type[Any], str] = dict(zip(SUBTREES, _NAMES.split(), strict=True))
 
 
 class _Step:

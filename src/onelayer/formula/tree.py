@@ -200,10 +200,8 @@ def substituted(root: Node, instead: Callable[[Tree], Node | None], make: Make =
     """The tree with other nodes in the place of those for which `instead` gives one; shared subtrees stay shared."""
     done: dict[int, Any] = {}
     for tree in postorder((root,)):
-        held = [getattr(tree, field.name) for field in fields(tree)]
-        held = [
-            tuple(done[id(p)] for p in part) if isinstance(part, tuple) else done.get(id(part), part) for part in held
-        ]
+        held = (getattr(tree, field.name) for field in fields(tree))
+        held = (tuple(done[id(p)] for p in h) if isinstance(h, tuple) else done.get(id(h), h) for h in held)
         other = instead(tree)
         done[id(tree)] = make(type(tree), *held) if other is None else other
     found: Node = done[id(root)]

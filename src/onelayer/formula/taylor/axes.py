@@ -23,18 +23,7 @@ from ..tape import Tape
 from ..tree import Call, postorder
 from . import interval_series as of_series
 from .bounds import BOUNDS, Bounds, power_bounds
-from .interval_series import (
-    SLIP,
-    Series,
-    integrated,
-    padded,
-    power_of,
-    product,
-    range_of,
-    slope_of,
-    sum_of_two,
-    with_range,
-)
+from .interval_series import SLIP, Series, integrated, power_of, product, range_of, slope_of, sum_of_two, with_range
 from .moments import MOMENTS
 
 
@@ -52,7 +41,8 @@ class AxisAlgebra(Deciding[Series]):
 
     def chosen(self, where: Any, value: Series, other: Series) -> Series:
         n = max(len(value[0]), len(other[0]))
-        low, high = (np.where(where, padded(value[end], n), padded(other[end], n)) for end in (0, 1))
+        parts = ([of_series.padded(x[end], n) for x in (value, other)] for end in (0, 1))
+        low, high = (np.where(where, *both) for both in parts)
         return low, high
 
     def variable(self, index: int) -> Series:

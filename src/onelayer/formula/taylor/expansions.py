@@ -159,11 +159,7 @@ def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     fourth = steep * far * np.maximum(np.abs(12 - 8 * near**2), np.abs(12 - 8 * far**2))
     spread = d * (1 + c * c)  # the exponent is rounded too
     sizes = [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3]
-    return a, sizes, _checked(_at_most(fourth, 20.0), True)
-
-
-def _at_most(value: np.ndarray, most: float) -> np.ndarray:
-    return np.minimum(np.where(np.isnan(value), np.inf, value), most)
+    return a, sizes, _checked(np.fmin(fourth, 20.0), True)
 
 
 def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -182,7 +178,7 @@ def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansi
     fourth = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) * largest
     spread = density * (1 + c * c)
     sizes = [np.abs(c), 1 + np.abs(c) * spread, spread * (2 + c * c) / 2, spread * (np.abs(c) ** 3 + 4 * np.abs(c)) / 6]
-    return a, sizes, _checked(_at_most(fourth, 2.0), True)
+    return a, sizes, _checked(np.fmin(fourth, 2.0), True)
 
 
 def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
@@ -196,7 +192,7 @@ def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expa
         off = [(at[1][k] - at[0][k]) / 2 + LIBRARY * np.abs(a[k]) for k in range(4)]
         sizes = [np.maximum(np.abs(a[k]), off[k] / SLIP * UP) for k in range(4)]
         fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
-        return a, sizes, _checked(np.where(np.isnan(fourth), np.inf, fourth), True)
+        return a, sizes, _checked(np.fmin(fourth, np.inf), True)
 
     return on
 

@@ -62,6 +62,9 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         low, high = np.where(where, value.low, other.low), np.where(where, value.high, other.high)
         return Enclosed(other.model.choose(where, value.model), low, high)
 
+    def _between(self, low: np.ndarray, high: np.ndarray) -> Enclosed:
+        return Enclosed(self.space.between(low, high), low, high)
+
     def variable(self, index: int) -> Enclosed:
         i = index - 1
         return Enclosed(self.space.variable(i), self.space.lower[:, i], self.space.upper[:, i])
@@ -130,7 +133,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
             return self._power(u, 2.0)
         if name == "atan2":
             whole = np.where(arguments[1].high < 0, 3.2, np.inf)  # all angles across the cut, where y = 0 and x < 0
-            return self.angle(u, arguments[1], Enclosed(self.space.between(-whole, whole), -whole, whole))
+            return self.angle(u, arguments[1], self._between(-whole, whole))
         if name == "floor":
             self.undecided |= ~(np.floor(u.low) == np.floor(u.high))
         y = apply(name, u.model, (u.low, u.high))
@@ -142,7 +145,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         if domain is None:
             return found
         inside, whole = (u.low >= domain[0]) & (u.high <= domain[1]), np.full(self.shape, np.inf)
-        return self.chosen(inside, found, Enclosed(self.space.between(-whole, whole), -whole, whole))
+        return self.chosen(inside, found, self._between(-whole, whole))
 
     def _largest(self, values: list[Enclosed], sign: float) -> Enclosed:
         """max, or min as −max(−·)."""
@@ -163,10 +166,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         self.undecided |= unsure
         hull = np.minimum(yes.low, no.low), np.maximum(yes.high, no.high)
         hull = np.where(condition.lost, -np.inf, hull[0]), np.where(condition.lost, np.inf, hull[1])
-        model = no.model.choose(condition.yes, yes.model).choose(unsure, self.space.between(*hull))
-        low = np.where(unsure, hull[0], np.where(condition.yes, yes.low, no.low))
-        high = np.where(unsure, hull[1], np.where(condition.yes, yes.high, no.high))
-        return Enclosed(model, low, high)
+        return self.chosen(unsure, self._between(*hull), self.chosen(condition.yes, yes, no))
 
     def comparison(self, relation: str, left: Enclosed, right: Enclosed) -> Truth:
         gap = self._plus(left, self.negation(right))

@@ -191,11 +191,9 @@ class Taylor:
     def times(self, factor: np.ndarray, error: np.ndarray | float = 0.0) -> "Taylor":
         """The product with constants [box, …] known up to `error`."""
         with np.errstate(all="ignore"):
-            size = np.abs(self.c).sum(axis=0)
+            size, most = np.abs(self.c).sum(axis=0) + self._kinked(), np.abs(factor)
             c, a = self.c * factor, {k: v * factor for k, v in self.a.items()}
-            r = (
-                self.r * (np.abs(factor) + error) + (size + self._kinked()) * (2 * U * np.abs(factor) + error)
-            ) * UP_FEW
+            r = (self.r * (most + error) + size * (2 * U * most + error)) * UP_FEW
             r = r + TINY * (1 + self._symbols())
         return Taylor(self.space, c, r, a)
 
