@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from . import Formula
-from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, substituted, variables
+from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, at, variables
 
 
 def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -52,19 +52,15 @@ def additive_terms(node: Node) -> list[Node]:
         case Negation(operand):
             return [Negation(term) for term in additive_terms(operand)]
         case Product(factors):
-            return _terms_of_product(node, factors)
+            varying = [i for i, factor in enumerate(factors) if variables(factor)]
+            if len(varying) != 1:
+                return [node]
+            before, one, after = factors[: varying[0]], factors[varying[0]], factors[varying[0] + 1 :]
+            return [Product((*before, term, *after)) for term in additive_terms(one)]
         case Quotient(dividend, divisor) if not variables(divisor):
             return [Quotient(term, divisor) for term in additive_terms(dividend)]
         case _:
             return [node]
-
-
-def _terms_of_product(node: Node, factors: tuple[Node, ...]) -> list[Node]:
-    varying = [i for i, factor in enumerate(factors) if variables(factor)]
-    if len(varying) != 1:
-        return [node]
-    before, after = factors[: varying[0]], factors[varying[0] + 1 :]
-    return [Product((*before, term, *after)) for term in additive_terms(factors[varying[0]])]
 
 
 def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
@@ -72,22 +68,15 @@ def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
 
     Coordinates are renumbered within the group. Groups may overlap; every term must lie in one.
     """
-    homes = [
-        [(term, home_of((i - 1 for i in variables(term)), groups)) for term in additive_terms(output)]
-        for output in formula.outputs
-    ]
+    rows = [additive_terms(output) for output in formula.outputs]
+    homes = [[(term, home_of((i - 1 for i in variables(term)), groups)) for term in row] for row in rows]
     found = []
     for position, group in enumerate(groups):
         place = {j + 1: i + 1 for i, j in enumerate(group)}
         outputs = []
         for placed in homes:
             terms = [term for term, home in placed if home == position]
-            outputs.append(Sum((Number(Fraction(0)), *(_renumbered(term, place) for term in terms))))
+            outputs.append(Sum((Number(Fraction(0)), *(at(term, lambda i: Variable(place[i])) for term in terms))))  # noqa: B023
         names = tuple(formula.names[j] for j in group)
         found.append(Formula(formula.text, names, tuple(outputs)))
     return found
-
-
-def _renumbered(node: Node, place: dict[int, int]) -> Node:
-    """The tree with other variable indices."""
-    return substituted(node, lambda tree: Variable(place[tree.index]) if isinstance(tree, Variable) else None)

@@ -96,7 +96,8 @@ def difference(node: Node, dimension: int) -> tuple[Forms, Forms] | None:
         case IntegerPower(base, 1):
             return difference(base, dimension)
         case Sum(terms):
-            return _all([difference(term, dimension) for term in terms], _sum)
+            parts = [difference(term, dimension) for term in terms]
+            return _all(parts, lambda u, v: _tidy(_sums(u[0], v[0]), _sums(u[1], v[1])))
         case Product(factors):
             varying = [factor for factor in factors if variables(factor)]
             values = [value_of(factor) for factor in factors if not variables(factor)]
@@ -125,10 +126,6 @@ def _all(parts: "list[Pair | None]", join: "Callable[[Pair, Pair], Pair | None]"
     for part in parts[1:]:
         found = join(found, part) if found is not None and part is not None else None
     return found
-
-
-def _sum(u: Pair, v: Pair) -> Pair | None:
-    return _tidy(_sums(u[0], v[0]), _sums(u[1], v[1]))
 
 
 def _maximum(u: Pair, v: Pair) -> Pair | None:

@@ -232,11 +232,11 @@ def modified_bessel(n: int) -> Taylor:
     """I_n^(k) = 2^(−k) Σ_i C(k, i) I_(n−k+2i), which increases for u ≥ 0, and I_n(−u) = (−1)^n I_n(u)."""
 
     def at(x: Ball, order: int) -> list[Ball]:
-        terms = [x.bessel_i(m) for m in range(n + order + 1)]
-        sums = [
-            sum((math.comb(k, i) * terms[abs(n - k + 2 * i)] for i in range(k + 1)), x * 0) for k in range(order + 1)
-        ]
-        return [s / (2**k * math.factorial(k)) for k, s in enumerate(sums)]
+        I, found = [x.bessel_i(m) for m in range(n + order + 1)], []
+        for k in range(order + 1):
+            whole = sum((math.comb(k, i) * I[abs(n - k + 2 * i)] for i in range(k + 1)), x * 0)
+            found.append(whole / (2**k * math.factorial(k)))
+        return found
 
     def on(x: Ball, order: int) -> list[Ball]:
         if x >= 0:

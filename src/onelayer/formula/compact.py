@@ -2,10 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
-from .tree import IntegerPower, Negation, Node, Number, Product, Quotient, Sum
+from .tree import IntegerPower, Make, Negation, Node, Number, Product, Quotient, Sum, new
 
 ZERO, ONE = Number(Fraction(0)), Number(Fraction(1))
+
+
+def gathered(kind: type[Any], parts: Sequence[Node], make: Make = new) -> Node:
+    """A sum or product of the parts: the only one by itself, 0 or 1 if there are none."""
+    return make(kind, tuple(parts)) if len(parts) > 1 else parts[0] if parts else ZERO if kind is Sum else ONE
 
 
 def negated(node: Node) -> Node:
@@ -28,7 +34,7 @@ def plus(terms: Iterable[Node]) -> Node:
     numbers = [part for part in rest if isinstance(part, Number)]
     if len(numbers) > 1:
         rest = [Number(sum((number.value for number in numbers), Fraction(0))), *(p for p in rest if p not in numbers)]
-    return Sum(tuple(rest)) if len(rest) > 1 else (rest or [ZERO])[0]
+    return gathered(Sum, rest)
 
 
 def times(*nodes: Node) -> Node:
@@ -53,9 +59,6 @@ def times(*nodes: Node) -> Node:
         size, over = Fraction(size.numerator), size.denominator
     factors = [Number(size), *factors] if size != 1 or not factors else factors
     divisors = [Number(Fraction(over)), *divisors] if over > 1 else divisors
-    whole = _product(factors) if not divisors else Quotient(_product(factors), _product(divisors))
+    above = gathered(Product, factors)
+    whole = Quotient(above, gathered(Product, divisors)) if divisors else above
     return whole if number > 0 else Negation(whole)
-
-
-def _product(factors: Sequence[Node]) -> Node:
-    return factors[0] if len(factors) == 1 else Product(tuple(factors))

@@ -19,16 +19,14 @@ from typing import Any
 
 from . import tree as trees
 from .additive import additive_terms, components
+from .compact import ONE, gathered
 from .tree import Node, Tree, children, postorder, substituted, variables
 
 MOST_NODES = 400  # of a term that is searched for inner functions
 DEEPEST = 3  # products of sums inside products of sums
-ONE = trees.Number(Fraction(1))
 U = trees.Variable(1)  # the variable of an outer function
 
-Bounds = Callable[
-    [Node], tuple[float, float]
-]  # of a function on the whole domain, proved; infinite where none are known
+Bounds = Callable[[Node], tuple[float, float]]  # of a function everywhere, proved; infinite where none are known
 
 
 @dataclass(frozen=True)
@@ -58,16 +56,14 @@ def ways(term: Node, bounds: Bounds, depth: int = 0) -> list[Way]:
     if len(variables(term)) < 2 or len(postorder((term,))) > MOST_NODES:
         return [(Composition(term, U),)]
     found: list[Way] = [(alone,) for alone in _compositions(term, bounds)]
-    parts = _distributed(term) if depth < DEEPEST else []
-    if parts:
-        best = [ways(part, bounds, depth + 1) for part in parts]
-        if all(best):
+
+    def add(parts: list[Node], depth: int) -> None:
+        best = [ways(part, bounds, depth) for part in parts]
+        if best and all(best):
             found.append(tuple(one for options in best for one in options[0]))
-    shifted = None if found or depth > DEEPEST else _shifted(term, bounds)
-    if shifted:
-        best = [ways(part, bounds, DEEPEST + 1) for part in shifted]
-        if all(best):
-            found.append(tuple(one for options in best for one in options[0]))
+
+    add(_distributed(term) if depth < DEEPEST else [], depth + 1)
+    add([] if found or depth > DEEPEST else _shifted(term, bounds), DEEPEST + 1)
     return sorted(found, key=lambda way: (max(one.interacting for one in way), len(way)))
 
 
@@ -119,14 +115,11 @@ def _sign(node: Node, bounds: Bounds) -> int:
 
 def _logarithms(node: Node, bounds: Bounds) -> tuple[Node, Node] | None:
     """(c, Σ log|φ_i|) with node = c·exp(Σ …), if its factors φ_i fall into sets with variables of their own; else None."""
-    factors = _factors(node)
-    varying = [factor for factor in factors if variables(factor)]
-    groups = components([tuple(variables(factor)) for factor in varying])
-    if len(groups) < 2:
+    factors, sets = _separated(node)
+    if len(sets) < 2:
         return None
     positive, logs = True, list[Node]()
-    for group in groups:
-        own = [factor for factor in varying if set(variables(factor)) <= set(group)]
+    for own in sets:
         signs = [_sign(factor, bounds) for factor in own]
         if not all(signs):  # perhaps their product has a sign
             own = [trees.Product(tuple(own))]
@@ -135,7 +128,7 @@ def _logarithms(node: Node, bounds: Bounds) -> tuple[Node, Node] | None:
             return None
         positive ^= signs.count(-1) % 2 == 1
         logs += [_log(factor if sign > 0 else trees.Negation(factor)) for factor, sign in zip(own, signs, strict=True)]
-    constant = _product([factor for factor in factors if not variables(factor)])
+    constant = gathered(trees.Product, [factor for factor in factors if not variables(factor)])
     return constant if positive else trees.Negation(constant), trees.Sum(tuple(logs))
 
 
@@ -149,37 +142,36 @@ def _log(node: Node) -> Node:
     return trees.Call("log", (node,))
 
 
-def _product(factors: list[Node]) -> Node:
-    return trees.Product(tuple(factors)) if len(factors) > 1 else (factors or [ONE])[0]
-
-
 def _distributed(term: Node) -> list[Node]:
     """The terms that a product with a sum as a factor is the sum of; none if there is no such factor."""
     factors = _factors(term)
     for i, factor in enumerate(factors):
         parts = additive_terms(factor) if variables(factor) else []
         if len(parts) > 1:
-            return [_product([*factors[:i], part, *factors[i + 1 :]]) for part in parts]
+            return [gathered(trees.Product, [*factors[:i], part, *factors[i + 1 :]]) for part in parts]
     return []
 
 
 def _shifted(term: Node, bounds: Bounds) -> list[Node]:
     """[(φ + c)·rest, −c·rest], where φ is all that can be 0 in a product φ·rest and φ + c cannot; none if there is more."""
-    factors = _factors(term)
-    varying = [factor for factor in factors if variables(factor)]
-    groups = components([tuple(variables(factor)) for factor in varying])
-    loose = list[tuple[list[Node], float, float]]()
-    for group in groups:
-        own = [factor for factor in varying if set(variables(factor)) <= set(group)]
-        low, high = bounds(_product(own))
-        if not (low > 0 or high < 0):
-            loose.append((own, low, high))
-    if len(groups) < 2 or len(loose) != 1 or not all(map(isfinite, loose[0][1:])):
+    factors, sets = _separated(term)
+    ranges = [(own, *bounds(gathered(trees.Product, own))) for own in sets]
+    loose = [(own, low, high) for own, low, high in ranges if not (low > 0 or high < 0)]
+    if len(sets) < 2 or len(loose) != 1 or not all(map(isfinite, loose[0][1:])):
         return []
     own, low, high = loose[0]
     rest = [factor for factor in factors if not any(factor is one for one in own)]
     shift = trees.Number(Fraction(f"{(high - low) / 2 - low:.3g}"))
-    return [_product([trees.Sum((_product(own), shift)), *rest]), trees.Negation(_product([shift, *rest]))]
+    above = trees.Sum((gathered(trees.Product, own), shift))
+    return [gathered(trees.Product, [above, *rest]), trees.Negation(gathered(trees.Product, [shift, *rest]))]
+
+
+def _separated(node: Node) -> tuple[list[Node], list[list[Node]]]:
+    """(the factors of a node, sets of those with variables, each with variables of its own)."""
+    factors = _factors(node)
+    varying = [factor for factor in factors if variables(factor)]
+    groups = components([tuple(variables(factor)) for factor in varying])
+    return factors, [[one for one in varying if set(variables(one)) <= set(group)] for group in groups]
 
 
 def _factors(node: Node) -> list[Node]:

@@ -35,8 +35,6 @@ VANISHING = arb(2) ** -1080
 class SeriesAlgebra(Operators[Any, bool | None]):
     """Power series in flint's balls, of u and y."""
 
-    key = None
-
     def __init__(self, u: Any, y: Any, order: int) -> None:
         self.given, self.order = (u, y), order
 
@@ -55,12 +53,6 @@ class SeriesAlgebra(Operators[Any, bool | None]):
     def integer_power(self, exponent: int, base: Any) -> Any:
         power = reduce(lambda a, _: a * base, range(abs(exponent)), self.number(Fraction(1)))
         return power if exponent >= 0 else self.quotient(self.number(Fraction(1)), power)
-
-    def rational_power(self, exponent: Fraction, base: Any) -> Any:
-        return self.power(base, self.number(exponent))
-
-    def power(self, base: Any, exponent: Any) -> Any:
-        return self.call("exp", [exponent * self.call("log", [base])])
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
         u = arguments[0]
@@ -96,10 +88,8 @@ def taylor(f: Function, x: arb, order: int) -> list[arb]:
     if not x.is_finite() or (f.domain and not f.domain.has(x)):
         return [UNKNOWN] * (order + 1)
     if f.ends and not x.is_exact():  # every derivative lies between its values at the ends
-        return [
-            range_of(f, x),
-            *(a.union(b) for a, b in zip(*(taylor(f, end, order)[1:] for end in (x.lower(), x.upper())), strict=True)),
-        ]
+        ends = zip(taylor(f, x.lower(), order)[1:], taylor(f, x.upper(), order)[1:], strict=True)
+        return [range_of(f, x), *(a.union(b) for a, b in ends)]
     if f.taylor is not None:
         return f.taylor(x, order)
     found = [range_of(f, x)]
@@ -162,18 +152,14 @@ def _each(function: Callable[..., Sequence[float]], results: int, *arrays: np.nd
     return [found[places.reshape(-1), i].reshape(arrays[0].shape) for i in range(results)]
 
 
-def _ends(x: arb) -> tuple[float, float]:
-    return (
-        (Interval(x.lower(), x.upper()).lower(), Interval(x.lower(), x.upper()).upper())
-        if x.is_finite()
-        else (-math.inf, math.inf)
-    )
+def _ends(x: arb | Interval, unknown: float = math.inf) -> tuple[float, float]:
+    """The ends as floats, rounded outward."""
+    found = x if isinstance(x, Interval) else Interval(x.lower(), x.upper())
+    return (found.lower(), found.upper()) if found.is_finite() else (-unknown, unknown)
 
 
 def _ball(low: float, high: float) -> arb:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return UNKNOWN
-    return arb(low) if low == high else arb(low).union(arb(high))
+    return arb(low).union(arb(high)) if math.isfinite(low) and math.isfinite(high) else UNKNOWN
 
 
 def values(f: Function, x: np.ndarray) -> np.ndarray:
@@ -187,9 +173,7 @@ def values(f: Function, x: np.ndarray) -> np.ndarray:
                 ball = f.ball(arb(value))
                 if ball.rel_accuracy_bits() >= 55 or ball.is_zero():
                     return (float(ball),)
-        return (
-            float(ball) if ball.is_finite() and ball.rad() < VANISHING else math.nan,
-        )  # a zero, or not known well enough
+        return (float(ball) if ball.is_finite() and ball.rad() < VANISHING else math.nan,)  # a zero, or not well known
 
     return _each(at, 1, x)[0]
 
@@ -200,10 +184,8 @@ def bounds(f: Function, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
 
     def on(low: float, high: float) -> tuple[float, float]:
         low, high = max(low, closed[0]), min(high, closed[1])
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            return -math.inf, math.inf
-        found = RANGES.of(f)(Interval(arb(low), arb(high)))
-        return (found.lower(), found.upper()) if found is not UNDEFINED else (-math.inf, math.inf)
+        known = math.isfinite(low) and math.isfinite(high) and low <= high
+        return _ends(RANGES.of(f)(Interval(arb(low), arb(high))) if known else UNDEFINED)
 
     least, most = _each(on, 2, low, high)
     return least, most
@@ -213,8 +195,7 @@ def coefficients(f: Function, low: np.ndarray, high: np.ndarray, order: int) -> 
     """φ^(k)/k! on intervals for k = 0 … order, [k, …]; NaN where nothing is known."""
 
     def on(low: float, high: float) -> list[float]:
-        ends = [_ends(c) for c in taylor(f, _ball(low, high), order)]
-        return [math.nan if math.isinf(e) else e for pair in ends for e in pair]
+        return [end for c in taylor(f, _ball(low, high), order) for end in _ends(c, math.nan)]
 
     found = np.stack(_each(on, 2 * order + 2, low, high))
     return found[::2], found[1::2]
@@ -232,12 +213,9 @@ def expansion(
         last = float(fourth.abs_upper()) if fourth.is_finite() else math.inf
         return [*(float(k.mid()) for k in own), *sizes, last * UP_FEW + 1e-300]
 
-    found = _each(at, 9, c, low, high)
-    return (
-        found[:4],
-        found[4:8],
-        np.where(np.isfinite(np.stack(found[:8])).all(axis=0) & ~np.isnan(found[8]), found[8], np.inf),
-    )
+    *found, last = _each(at, 9, c, low, high)
+    good = np.isfinite(np.stack(found)).all(axis=0) & ~np.isnan(last)
+    return found[:4], found[4:], np.where(good, last, np.inf)
 
 
 def spread(f: Function, x: np.ndarray, e: np.ndarray) -> np.ndarray:
@@ -267,9 +245,8 @@ def rectangles(f: Function, low: np.ndarray, high: np.ndarray, im: np.ndarray) -
     """(low, high, im) of φ around rectangles symmetric about the real line; NaN where it is not proved analytic."""
 
     def on(low: float, high: float, im: float) -> tuple[float, float, float]:
-        value = continued(f, acb(_ball(low, high), arb(0, im) if im else arb(0)) if math.isfinite(im) else acb(UNKNOWN))
-        if not value.is_finite():
-            return math.nan, math.nan, math.nan
-        return (*_ends(value.real), float(value.imag.abs_upper()) * UP_FEW + LEAST * (im > 0))
+        value = continued(f, acb(_ball(low, high), arb(0, im)) if math.isfinite(im) else acb(UNKNOWN))
+        far = float(value.imag.abs_upper()) * UP_FEW + LEAST * (im > 0)
+        return (*_ends(value.real, math.nan), far) if value.is_finite() else (math.nan,) * 3
 
     return _each(on, 3, low, high, im)

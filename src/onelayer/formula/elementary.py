@@ -9,37 +9,14 @@ part of an argument that lies in the closed domain of sqrt, asin or acos, for th
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 from flint import arb
 
-from .functions import (
-    BetweenPoles,
-    Even,
-    Function,
-    Monotone,
-    Pole,
-    Readings,
-    Staircase,
-    Turning,
-    Valley,
-    Wave,
-    natural_domain,
-)
-from .intervals import (
-    ONE,
-    UNDEFINED,
-    ZERO,
-    Interval,
-    absolute,
-    hull,
-    integer_power,
-    negation,
-    product,
-    quotient,
-    rounded,
-    total,
-)
+from . import functions as facts
+from .functions import Function, Readings, natural_domain
+from .intervals import ONE, UNDEFINED, ZERO, Interval, hull, rounded, total
 
 Range: TypeAlias = Callable[[Interval], Interval]
 
@@ -82,65 +59,44 @@ def _bound(end: float | None) -> arb | None:
     return None if end is None or math.isinf(end) else arb(end)
 
 
+def _known_ends(f: Function) -> tuple[arb | None, arb | None]:
+    return _bound(getattr(f.shape, "least", None)), _bound(getattr(f.shape, "most", None))
+
+
 def _between(f: Function, first: arb, last: arb, rises: bool) -> Interval:
     """The range between two arguments between which φ is monotone."""
     low, high = (first, last) if rises else (last, first)
     return rounded(f.ball(low), f.ball(high))
 
 
-def _monotone(f: Function, shape: Monotone) -> Range:
-    least, most = _bound(shape.least), _bound(shape.most)
-    return lambda x: cut(_between(f, x.lo, x.hi, shape.rises), least, most)
+def _valley(f: Function, shape: facts.Valley, x: Interval) -> Interval:
+    if x.hi <= shape.left or x.lo >= shape.right:
+        return _between(f, x.lo, x.hi, bool(x.lo >= shape.right))
+    ends = [rounded(value, value) for value in (f.ball(x.lo), f.ball(x.hi))]
+    return UNDEFINED if UNDEFINED in ends else Interval(arb(shape.least), hull(ends).hi)
 
 
-def _even(f: Function, shape: Even) -> Range:
-    def on(x: Interval) -> Interval:
-        size = absolute(x)
-        return cut(_between(f, size.lo, size.hi, True), arb(shape.least), None)
-
-    return on
-
-
-def _valley(f: Function, shape: Valley) -> Range:
-    def on(x: Interval) -> Interval:
-        if x.hi <= shape.left or x.lo >= shape.right:
-            return _between(f, x.lo, x.hi, bool(x.lo >= shape.right))
-        ends = [rounded(value, value) for value in (f.ball(x.lo), f.ball(x.hi))]
-        return UNDEFINED if UNDEFINED in ends else Interval(arb(shape.least), hull(ends).hi)
-
-    return on
-
-
-def _pole(f: Function, shape: Pole) -> Range:
-    return lambda x: _between(f, x.lo, x.hi, bool(x.lo > 0)) if x.lo > 0 or x.hi < 0 else UNDEFINED
-
-
-def _turning(f: Function, shape: Turning) -> Range:
+def _turning(f: Function, x: Interval) -> Interval:
     """What a ball gives, or the mean value form of second order; between the ends where the slope keeps its sign."""
-    least, most = _bound(shape.least), _bound(shape.most)
+    from .derived import taylor
 
-    def on(x: Interval) -> Interval:
-        from .derived import taylor
-
-        crude = cut(crude_range(f, x), least, most)
-        if x.lo == x.hi:
-            return crude
-        c = x.ball().mid()
-        reach = x.ball() - c
-        at, (around, _, bend) = taylor(f, c, 1), taylor(f, x.ball(), 2)
-        crude = meet([crude, rounded(around, around)])
-        slope = at[1] + 2 * bend * reach
-        if slope > 0 or slope < 0:
-            return cut(_between(f, x.lo, x.hi, bool(slope > 0)), least, most)
-        value = at[0] + (at[1] + bend * reach) * reach
-        return cut(meet([crude, rounded(value, value)]), least, most)
-
-    return on
+    crude = crude_range(f, x)
+    if x.lo == x.hi:
+        return crude
+    c = x.ball().mid()
+    reach = x.ball() - c
+    at, (around, _, bend) = taylor(f, c, 1), taylor(f, x.ball(), 2)
+    crude = meet([crude, rounded(around, around)])
+    slope = at[1] + 2 * bend * reach
+    if slope > 0 or slope < 0:
+        return cut(_between(f, x.lo, x.hi, bool(slope > 0)), *_known_ends(f))
+    value = at[0] + (at[1] + bend * reach) * reach
+    return cut(meet([crude, rounded(value, value)]), *_known_ends(f))
 
 
 def crude_range(f: Function, x: Interval) -> Interval:
     """What balls and known ends give, without a look at slopes."""
-    least, most = _bound(f.shape.least), _bound(f.shape.most)  # type: ignore[union-attr]
+    least, most = _known_ends(f)
     value = f.ball(x.lo if x.lo == x.hi else x.ball())
     if not value.is_finite() and least is not None and most is not None:
         return Interval(least, most)
@@ -149,13 +105,13 @@ def crude_range(f: Function, x: Interval) -> Interval:
 
 def _cardinal_sine(x: Interval) -> Interval:
     """sinc: even, decreasing up to its first minimum, sin(u)/u beyond."""
-    size, parts = absolute(x), []
+    size, parts = abs(x), []
     if size.lo <= _TURN:
         end = size.hi if size.hi < _TURN else _TURN
         parts.append(cut(rounded(end.sinc(), size.lo.sinc()), _SINC_LEAST, ONE))
     if size.hi > _TURN:
         far = cut(size, _TURN, None)
-        parts.append(cut(quotient(RANGES["sin"](far), far), _SINC_LEAST, ONE))
+        parts.append(cut(RANGES["sin"](far) / far, _SINC_LEAST, ONE))
     return hull(parts)
 
 
@@ -164,8 +120,8 @@ def _cardinal_slope(x: Interval) -> Interval:
     c = x.ball().mid()
     centre = -c / 3 * (-c * c / 4).hypgeom_0f1(arb(5) / 2)
     reach = (x.hi - c).max(c - x.lo) / 3
-    mean = _cardinal_sine(Interval(ZERO, absolute(x).hi))
-    near = negation(product(x, product(rounded(ONE / 3, ONE / 3), mean)))
+    mean = _cardinal_sine(Interval(ZERO, abs(x).hi))
+    near = -(x * (rounded(ONE / 3, ONE / 3) * mean))
     return cut(meet([rounded(centre - reach, centre + reach), near]), -_STEEPEST, _STEEPEST)
 
 
@@ -179,59 +135,59 @@ def _turns(x: Interval, shift: Fraction) -> tuple[int, int] | None:
     return None if first is None or last is None else (int(first), int(last))
 
 
-def _wave(f: Function, shape: Wave) -> Range:
+def _wave(f: Function, shift: Fraction, x: Interval) -> Interval:
     """Maxima 1 at (2k + shift)·π, minima −1 at (2k + 1 + shift)·π, monotone in between."""
-    shift, one = Fraction(1, 2) - Fraction(shape.phase), Interval(_MINUS_ONE, ONE)
-
-    def on(x: Interval) -> Interval:
-        turns = _turns(x, shift)
-        if turns is None:
-            return cut(rounded(f.ball(x.lo), f.ball(x.hi)), _MINUS_ONE, ONE) if x.lo == x.hi else one
-        first, last = turns
-        if last > first:
-            return one
-        ends = (f.ball(x.lo), f.ball(x.hi))
-        span = cut(hull([rounded(ends[0], ends[0]), rounded(ends[1], ends[1])]), _MINUS_ONE, ONE)
-        if first == last:
-            return Interval(span.lo, ONE) if first % 2 == 0 else Interval(_MINUS_ONE, span.hi)
-        return span
-
-    return on
+    turns = _turns(x, shift)
+    if turns is None:
+        return cut(rounded(f.ball(x.lo), f.ball(x.hi)), _MINUS_ONE, ONE) if x.lo == x.hi else Interval(_MINUS_ONE, ONE)
+    first, last = turns
+    if last > first:
+        return Interval(_MINUS_ONE, ONE)
+    ends = (f.ball(x.lo), f.ball(x.hi))
+    span = cut(hull([rounded(ends[0], ends[0]), rounded(ends[1], ends[1])]), _MINUS_ONE, ONE)
+    if first == last:
+        return Interval(span.lo, ONE) if first % 2 == 0 else Interval(_MINUS_ONE, span.hi)
+    return span
 
 
-def _tangent(f: Function, shape: BetweenPoles) -> Range:
-    def on(x: Interval) -> Interval:
-        turns = _turns(x, Fraction(1, 2))
-        return UNDEFINED if turns is None or turns[0] <= turns[1] else _between(f, x.lo, x.hi, True)
-
-    return on
+def _tangent(f: Function, x: Interval) -> Interval:
+    turns = _turns(x, Fraction(1, 2))
+    return UNDEFINED if turns is None or turns[0] <= turns[1] else _between(f, x.lo, x.hi, True)
 
 
-def _steps(f: Function, shape: Staircase) -> Range:
-    return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
+def _by_shape(f: Function) -> Range:
+    """The range on an interval inside the domain."""
+    least, most = _known_ends(f)
+    match f.shape:
+        case facts.Monotone(rises=rises):
+            return lambda x: cut(_between(f, x.lo, x.hi, rises), least, most)
+        case facts.Even():
+            return lambda x: cut(_between(f, abs(x).lo, abs(x).hi, True), least, None)
+        case facts.Valley() as valley:
+            return partial(_valley, f, valley)
+        case facts.Pole():
+            return lambda x: _between(f, x.lo, x.hi, bool(x.lo > 0)) if x.lo > 0 or x.hi < 0 else UNDEFINED
+        case facts.Wave(phase):
+            return partial(_wave, f, Fraction(1, 2) - Fraction(phase))
+        case facts.BetweenPoles():
+            return partial(_tangent, f)
+        case facts.Staircase():
+            return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
+        case facts.Turning():
+            return partial(_turning, f)
 
 
-_SHAPES: dict[type, Callable[[Function, Any], Range]] = {
-    Monotone: _monotone,
-    Even: _even,
-    Valley: _valley,
-    Pole: _pole,
-    Turning: _turning,
-    Wave: _wave,
-    BetweenPoles: _tangent,
-    Staircase: _steps,
-}
 _OWN: dict[str, Range] = {  # sharper than by shape
     "sinc": _cardinal_sine,
     "sinc1": _cardinal_slope,
-    "abs": absolute,
-    "sqr": lambda x: integer_power(x, 2),
+    "abs": abs,
+    "sqr": lambda x: x**2,
 }
 
 
 def _where_defined(f: Function) -> Range:
     """The range by the shape of a function; UNDEFINED beyond its domain."""
-    inside = _OWN.get(f.name) or _SHAPES[type(f.shape)](f, f.shape)
+    inside = _OWN.get(f.name) or _by_shape(f)
     domain = f.domain
 
     def on(x: Interval) -> Interval:
@@ -260,15 +216,10 @@ def angle(y: Interval, x: Interval) -> Interval:
         return UNDEFINED
     half_turn = rounded(arb.pi() / 2, arb.pi() / 2)
     if x.lo > 0:
-        return RANGES["atan"](quotient(y, x))
+        return RANGES["atan"](y / x)
     if y.lo > 0 or y.hi < 0:
-        return total([half_turn if y.lo > 0 else negation(half_turn), negation(RANGES["atan"](quotient(x, y)))])
+        return total([half_turn if y.lo > 0 else -half_turn, -RANGES["atan"](x / y)])
     if x.hi < 0 and y.lo >= 0:
-        return total([half_turn, half_turn, RANGES["atan"](quotient(y, x))])
+        return total([half_turn, half_turn, RANGES["atan"](y / x)])
     whole = rounded(arb.pi(), arb.pi()).hi
     return Interval(-whole, whole) if x.hi < 0 else UNDEFINED
-
-
-def general_power(x: Interval, exponent: Interval) -> Interval:
-    """exp(exponent · log x): x > 0, else UNDEFINED."""
-    return RANGES["exp"](product(exponent, RANGES["log"](x)))

@@ -10,9 +10,9 @@ Rounding may move an argument out of the natural domain of sqrt, asin, acos or a
 """
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,6 @@ Pair = tuple[Any, Any]  # values and errors
 
 class BoundedAlgebra(Algebra[Pair, Any]):
     """Values and absolute errors, as arrays over the batch."""
-
-    key: Hashable = None
 
     def __init__(self, x: np.ndarray) -> None:
         self.plain = ArrayAlgebra(np, x)
@@ -64,8 +62,8 @@ class BoundedAlgebra(Algebra[Pair, Any]):
 
     def quotient(self, dividend: Pair, divisor: Pair) -> Pair:
         (a, ea), (b, eb) = dividend, divisor
-        q, least = a / b, np.abs(b) - eb
-        return _rounded(q, np.where(least > 0, (ea + np.abs(q) * (1 + 2 * U) * eb) / least, np.inf))
+        q = a / b
+        return _rounded(q, _over(ea + np.abs(q) * (1 + 2 * U) * eb, np.abs(b) - eb))
 
     def integer_power(self, exponent: int, base: Pair) -> Pair:
         x, e = base
@@ -91,7 +89,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def power(self, base: Pair, exponent: Pair) -> Pair:
         (a, ea), (b, eb) = base, exponent
         least = a - ea
-        relative = (np.abs(b) + eb) * ea / np.where(least > 0, least, 1.0) + (np.abs(np.log(a)) + 1e-15) * eb
+        relative = _over((np.abs(b) + eb) * ea, least) + (np.abs(np.log(a)) + 1e-15) * eb
         value = a**b
         return _called(value, np.where(least > 0, _grown(value, relative), np.inf))
 
@@ -111,9 +109,10 @@ class BoundedAlgebra(Algebra[Pair, Any]):
             return _product(arguments[0], arguments[0])
         if name == "sqrt":
             return _rounded(y, _of_root(x, e))
-        return _called(
-            y, SPREADS[name](x, y, e) if name in SPREADS else spread(FUNCTIONS[name], *np.broadcast_arrays(x, e))
-        )
+        if name in SPREADS:
+            return _called(y, SPREADS[name](x, y, e))
+        f = FUNCTIONS[name]
+        return _called(y, f.steepest * e if math.isfinite(f.steepest) else spread(f, *np.broadcast_arrays(x, e)))
 
     def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
         truth, sure = condition
@@ -139,13 +138,17 @@ def _times(slope: Any, e: Any) -> Any:
     return np.where(np.equal(e, 0), 0.0, slope * e)
 
 
+def _over(e: Any, least: Any) -> Any:
+    """e/least, infinite where that is not positive."""
+    return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)
+
+
 def _relative_spread(value: Any, least: Any, e: Any, exponent: float) -> Any:
     """How far x^±exponent moves when x > 0 is off by e, x − e = least: a factor (1 + e/least)^exponent at most.
 
     Relative on purpose: the slope itself can underflow where the value times a large constant does not.
     """
-    positive = np.where(least > 0, least, 1.0)
-    moved = _grown(value, exponent * np.log1p(e / positive))
+    moved = _grown(value, exponent * np.log1p(_over(e, least)))
     return np.where(least > 0, np.where(np.equal(e, 0), 0.0, moved), np.inf)
 
 
@@ -167,35 +170,16 @@ def _product(a: Pair, b: Pair) -> Pair:
     return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
 
 
-def _of_steepest(slope: float, x: Any, y: Any, e: Any) -> Any:
-    return slope * e
-
-
-def _of_tan(x: Any, y: Any, e: Any) -> Any:
-    least = np.abs(np.cos(x)) - e - FUNCTION
-    return _times(np.where(least > 0, 1 / np.square(np.where(least > 0, least, 1.0)), np.inf), e)
-
-
 def _of_arc(x: Any, y: Any, e: Any) -> Any:
     left = 1 - np.square(np.abs(x) + e) * (1 + 4 * U)
-    slope = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf)
-    moved = np.minimum(_times(slope, e), np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
+    moved = _times(_over(1.0, np.sqrt(np.maximum(left, 0.0))), e)
+    moved = np.minimum(moved, np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
     return np.where(np.abs(x) - e <= 1, moved, np.inf)
 
 
-def _of_log(least: Any, e: Any) -> Any:
-    """`least` of the argument."""
-    return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)
-
-
 def _of_root(x: Any, e: Any) -> Any:
-    least = x - e
-    spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
+    spread = np.where(x > e, _over(e, np.sqrt(np.maximum(x - e, 0.0))), np.sqrt(2 * np.abs(e)))
     return np.where(x >= -e, np.where(np.equal(e, 0), 0.0, spread), np.inf)
-
-
-def _of_cube_root(x: Any, y: Any, e: Any) -> Any:  # |∛a − ∛b| ≤ 4^(1/3)·|a − b|^(1/3)
-    return np.where(np.abs(x) > e, _relative_spread(y, np.abs(x) - e, e, 1 / 3), 1.6 * np.cbrt(e))
 
 
 def _of_difference(x: Any, y: Any, parts: Any) -> Any:
@@ -212,21 +196,19 @@ def _of_exprel1(x: Any, y: Any, e: Any) -> Any:  # 0 < exprel″ < exprel′, wh
     return (own + (np.abs(y) + own + SMALLEST) * e * np.exp(e)) * UP
 
 
-SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {  # how far f(x) = y can move when x is off by e
-    **{name: partial(_of_steepest, f.steepest) for name, f in FUNCTIONS.items() if math.isfinite(f.steepest)},
+# how far f(x) = y can move when x is off by e; elsewhere it is f.steepest times that, or found through balls
+SPREADS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "exp": lambda x, y, e: _grown(y, e),
     "expm1": lambda x, y, e: _grown(np.exp(x), e),
-    "exprel": lambda x, y, e: (
-        (y * (1 + FUNCTION) + SMALLEST) * e * np.exp(e)
-    ),  # exprel′ ≤ exprel, at x + e e^e times as much
-    "sinh": lambda x, y, e: _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e),
-    "cosh": lambda x, y, e: _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e),
-    "log": lambda x, y, e: _of_log(x - e, e),
-    "log1p": lambda x, y, e: _of_log((1 + x) * (1 - 4 * U) - e, e),
-    "tan": _of_tan,
-    "asin": _of_arc,
-    "acos": _of_arc,
-    "cbrt": _of_cube_root,
+    # exprel′ ≤ exprel, at x + e e^e times as much
+    "exprel": lambda x, y, e: (y * (1 + FUNCTION) + SMALLEST) * e * np.exp(e),
+    **dict.fromkeys(("sinh", "cosh"), lambda x, y, e: _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e)),
+    "log": lambda x, y, e: _over(e, x - e),
+    "log1p": lambda x, y, e: _over(e, (1 + x) * (1 - 4 * U) - e),
+    "tan": lambda x, y, e: _times(_over(1.0, np.square(np.maximum(np.abs(np.cos(x)) - e - FUNCTION, 0.0))), e),
+    **dict.fromkeys(("asin", "acos"), _of_arc),
+    # |∛a − ∛b| ≤ 4^(1/3)·|a − b|^(1/3)
+    "cbrt": lambda x, y, e: np.where(np.abs(x) > e, _relative_spread(y, np.abs(x) - e, e, 1 / 3), 1.6 * np.cbrt(e)),
     "floor": lambda x, y, e: np.maximum(np.floor(x + e * UP) - y, y - np.floor(x - e * UP)),
     "sinc1": _of_sinc1,
     "exprel1": _of_exprel1,

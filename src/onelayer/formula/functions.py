@@ -123,9 +123,8 @@ class Function:
     synonyms: tuple[str, ...] = ()
     drawn: str = ""  # what books call it, if another name
     letter: bool = False  # its name is a variable's, too, where no bracket follows
-    beside: "Mapping[str, Function]" = field(
-        default_factory=dict, compare=False, repr=False
-    )  # others that its slope may name
+    # others that its slope may name
+    beside: "Mapping[str, Function]" = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         lo, hi = (self.domain.lo, self.domain.hi) if self.domain else (-math.inf, math.inf)

@@ -14,10 +14,6 @@
 Functions that occur in slopes only, as sinc′, are hidden members of the language (`functions`).
 
 Not guaranteed: a value wherever f has a slope. 0·∞ in the chain rule has none, as in sqrt(x**4) at 0.
-
-Comparisons that no enclosure decides where both sides are equal, not even at a single point.
-
-The right side gets + (pi - pi): exactly 0, also in floating point, but no enclosure of it is a point.
 """
 
 from collections.abc import Sequence
@@ -33,7 +29,7 @@ from .functions import FUNCTIONS, Function
 from .own import own_names
 from .parser import parse
 from .printing import to_text
-from .tree import Node, Predicate, Tree, children, postorder, substituted
+from .tree import Node, Predicate, Tree, at, children, postorder
 from .vocabulary import LETTERS, MAX_CHARACTERS
 
 BLUR = trees.Sum((trees.Constant("pi"), trees.Negation(trees.Constant("pi"))))
@@ -137,9 +133,7 @@ class _Differentiation:
             case trees.Negation(operand):
                 return negated(done[id(operand)])
             case trees.Product(factors):
-                return plus(
-                    times(*factors[:i], done[id(factor)], *factors[i + 1 :]) for i, factor in enumerate(factors)
-                )
+                return plus(times(*factors[:i], done[id(one)], *factors[i + 1 :]) for i, one in enumerate(factors))
             case trees.Quotient(top, trees.Where(condition, yes, no) as mark) if (yes, no) == (ONE, MINUS) and tells(
                 condition
             ):
@@ -179,10 +173,8 @@ class _Differentiation:
     def slope(self, call: trees.Call) -> Node:
         """The derivative of a function of one argument."""
         if id(call) not in self.slopes:
-            template, parts = FUNCTIONS[call.name].slope_formula.outputs[0], (call.arguments[0], call)
-            found = substituted(
-                template, lambda tree: parts[tree.index - 1] if isinstance(tree, trees.Variable) else None
-            )
+            parts = call.arguments[0], call
+            found = at(FUNCTIONS[call.name].slope_formula.outputs[0], lambda index: parts[index - 1])
             for root in postorder([found]) if call.name in ("asin", "acos") else ():
                 if isinstance(root, trees.Call) and root.name == "sqrt":
                     self.marked(root, call)

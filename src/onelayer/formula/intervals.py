@@ -68,6 +68,52 @@ class Interval:
         """A ball that contains the interval; the midpoint-radius form may stick out at both ends."""
         return self.lo.union(self.hi)
 
+    def __neg__(self) -> "Interval":
+        return UNDEFINED if self is UNDEFINED else Interval(-self.hi, -self.lo)
+
+    def __abs__(self) -> "Interval":
+        if self is UNDEFINED or self.lo >= 0:
+            return self
+        return -self if self.hi <= 0 else Interval(ZERO, -self.lo if -self.lo > self.hi else self.hi)
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        a, b, c, d = self.lo, self.hi, other.lo, other.hi
+        if a >= 0:
+            if c >= 0:
+                return rounded(a * c, b * d)
+            return rounded(b * c, a * d) if d <= 0 else rounded(b * c, b * d)
+        if b <= 0:
+            if c >= 0:
+                return rounded(a * d, b * c)
+            return rounded(b * d, a * c) if d <= 0 else rounded(a * d, a * c)
+        if c >= 0:
+            return rounded(a * d, b * d)
+        if d <= 0:
+            return rounded(b * c, a * c)
+        return hull([rounded(a * d, a * c), rounded(b * c, b * d)])
+
+    def __truediv__(self, other: "Interval") -> "Interval":
+        """UNDEFINED if 0 is in the divisor."""
+        a, b, c, d = self.lo, self.hi, other.lo, other.hi
+        if c > 0:
+            return rounded(a / (d if a >= 0 else c), b / (c if b >= 0 else d))
+        if d < 0:
+            return rounded(b / (d if b >= 0 else c), a / (c if a >= 0 else d))
+        return UNDEFINED
+
+    def __pow__(self, n: int) -> "Interval":
+        """Exact range; x⁰ = 1; UNDEFINED if n < 0 and 0 ∈ x."""
+        if self is UNDEFINED:
+            return UNDEFINED
+        if n <= 0:
+            return Interval(ONE, ONE) / self**-n if n else Interval(ONE, ONE)
+        low, high = (self.lo * self.lo, self.hi * self.hi) if n == 2 else (self.lo**n, self.hi**n)
+        if n % 2 or self.lo >= 0:
+            return rounded(low, high)
+        if self.hi <= 0:
+            return rounded(high, low)
+        return hull([Interval(ZERO, ZERO), rounded(ZERO, low), rounded(ZERO, high)])
+
 
 UNDEFINED = Interval(arb(math.nan), arb(math.nan))
 
@@ -105,22 +151,10 @@ def hull(parts: Sequence[Interval]) -> Interval:
     return Interval(lo, hi)
 
 
-def minimum(parts: Sequence[Interval]) -> Interval:
-    if UNDEFINED in parts:
-        return UNDEFINED
-    lo, hi = parts[0].lo, parts[0].hi
-    for part in parts[1:]:
-        lo = part.lo if part.lo < lo else lo
-        hi = part.hi if part.hi < hi else hi
-    return Interval(lo, hi)
-
-
-def maximum(parts: Sequence[Interval]) -> Interval:
-    return negation(minimum([negation(part) for part in parts]))
-
-
-def negation(x: Interval) -> Interval:
-    return UNDEFINED if x is UNDEFINED else Interval(-x.hi, -x.lo)
+def extreme(parts: Sequence[Interval], largest: bool) -> Interval:
+    """max or min."""
+    of = max if largest else min
+    return UNDEFINED if UNDEFINED in parts else Interval(of([x.lo for x in parts]), of([x.hi for x in parts]))
 
 
 def total(terms: Sequence[Interval]) -> Interval:
@@ -129,57 +163,3 @@ def total(terms: Sequence[Interval]) -> Interval:
     for term in terms[1:]:
         low, high = low + term.lo, high + term.hi
     return rounded(low, high)
-
-
-def product(x: Interval, y: Interval) -> Interval:
-    a, b, c, d = x.lo, x.hi, y.lo, y.hi
-    if a >= 0:
-        if c >= 0:
-            return rounded(a * c, b * d)
-        return rounded(b * c, a * d) if d <= 0 else rounded(b * c, b * d)
-    if b <= 0:
-        if c >= 0:
-            return rounded(a * d, b * c)
-        return rounded(b * d, a * c) if d <= 0 else rounded(a * d, a * c)
-    if c >= 0:
-        return rounded(a * d, b * d)
-    if d <= 0:
-        return rounded(b * c, a * c)
-    return hull([rounded(a * d, a * c), rounded(b * c, b * d)])
-
-
-def reciprocal(x: Interval) -> Interval:
-    """1/x, UNDEFINED if 0 ∈ x."""
-    return rounded(ONE / x.hi, ONE / x.lo) if x.lo > 0 or x.hi < 0 else UNDEFINED
-
-
-def quotient(x: Interval, y: Interval) -> Interval:
-    """x/y, UNDEFINED if 0 ∈ y."""
-    a, b, c, d = x.lo, x.hi, y.lo, y.hi
-    if c > 0:
-        return rounded(a / (d if a >= 0 else c), b / (c if b >= 0 else d))
-    if d < 0:
-        return rounded(b / (d if b >= 0 else c), a / (c if a >= 0 else d))
-    return UNDEFINED
-
-
-def integer_power(x: Interval, n: int) -> Interval:
-    """xⁿ, exact range; x⁰ = 1; UNDEFINED if n < 0 and 0 ∈ x."""
-    if x is UNDEFINED:
-        return UNDEFINED
-    if n < 0:
-        return reciprocal(integer_power(x, -n))
-    if n == 0:
-        return Interval(ONE, ONE)
-    low, high = (x.lo * x.lo, x.hi * x.hi) if n == 2 else (x.lo**n, x.hi**n)
-    if n % 2 or x.lo >= 0:
-        return rounded(low, high)
-    if x.hi <= 0:
-        return rounded(high, low)
-    return hull([Interval(ZERO, ZERO), rounded(ZERO, low), rounded(ZERO, high)])
-
-
-def absolute(x: Interval) -> Interval:
-    if x is UNDEFINED or x.lo >= 0:
-        return x
-    return negation(x) if x.hi <= 0 else Interval(ZERO, -x.lo if -x.lo > x.hi else x.hi)

@@ -12,6 +12,7 @@ from .tree import IntegerPower, Negation, Node, Number, Product, Quotient, Sum
 from .vocabulary import MAX_DIGITS, MAX_EXPONENT, MAX_MAGNITUDE
 
 _LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
+DECIMAL = "write numbers in decimal, such as 12, 0.5 or 1e-3"
 _LIMIT = 10**MAX_MAGNITUDE
 _BITS = 4096
 
@@ -20,13 +21,12 @@ def literal(source: str) -> Fraction:
     """The number that decimal text such as 12, .5 or 1e-3 denotes."""
     match = _LITERAL.fullmatch(source)
     if match is None:
-        raise refuse(f"the literal {clip(source)}", "write numbers in decimal, such as 12, 0.5 or 1e-3")
+        raise refuse(f"the literal {clip(source)}", DECIMAL)
     if len(source) > MAX_DIGITS:
         raise refuse(f"a literal of {len(source)} characters", f"use at most {MAX_DIGITS} characters")
-    if len((match[3] or "").lstrip("+-0")) > 4 or abs(int(match[3] or 0)) > 2 * MAX_DIGITS:
-        raise refuse(f"the literal {clip(source)}", f"keep numbers between 1e-{MAX_MAGNITUDE} and 1e{MAX_MAGNITUDE}")
-    value = Fraction(source)
-    if value != 0 and not Fraction(1, _LIMIT) <= value <= _LIMIT:
+    exponent = match[3] or "0"
+    value = Fraction(source) if len(exponent.lstrip("+-0")) <= 4 and abs(int(exponent)) <= 2 * MAX_DIGITS else None
+    if value is None or (value != 0 and not Fraction(1, _LIMIT) <= value <= _LIMIT):
         raise refuse(f"the literal {clip(source)}", f"keep numbers between 1e-{MAX_MAGNITUDE} and 1e{MAX_MAGNITUDE}")
     return value
 
@@ -90,6 +90,5 @@ def _nonzero(value: Fraction) -> Fraction:
 
 
 def _too_large() -> Exception:
-    return refuse(
-        "an exponent that is too large", f"keep constant exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}"
-    )
+    change = f"keep constant exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}"
+    return refuse("an exponent that is too large", change)

@@ -12,8 +12,8 @@ from fractions import Fraction
 from . import tree as trees
 from .expression import Condition, Formula
 from .functions import FUNCTIONS
-from .printing import decimal_text, to_text
-from .tree import Tree, postorder
+from .printing import Held, Written, decimal_text, to_text, written
+from .tree import Tree
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _SIGN, _PRODUCT, _FRACTION, _POWER, _ATOM = range(10)  # how tightly a part binds
 _SIGNS = {"<": "&lt;", ">": "&gt;", "<=": "≤", ">=": "≥"}
@@ -44,17 +44,7 @@ def _math(body: str, text: str) -> str:
 
 
 def _body(tree: Tree, names: Sequence[str] | None) -> str:
-    parts: dict[int, tuple[str, int]] = {}
-
-    def held(part: Tree, least: int) -> str:
-        """A part, in brackets unless it binds at least this tightly."""
-        drawn, strength = parts[id(part)]
-        return drawn if strength >= least else _bracketed(drawn)
-
-    def listed(among: Sequence[Tree]) -> str:
-        return "<mo>,</mo>".join(parts[id(part)][0] for part in among)
-
-    def draw(tree: Tree) -> tuple[str, int]:
+    def draw(tree: Tree, held: Held) -> Written:
         match tree:
             case trees.Number(value):
                 return _number(value)
@@ -65,9 +55,8 @@ def _body(tree: Tree, names: Sequence[str] | None) -> str:
             case trees.Sum(terms):
                 drawn = held(terms[0], _SIGN)
                 for term in terms[1:]:
-                    minus = isinstance(term, trees.Negation)
-                    drawn += f"<mo>{'−' if minus else '+'}</mo>"
-                    drawn += held(term.operand, _PRODUCT) if isinstance(term, trees.Negation) else held(term, _PRODUCT)
+                    sign, part = ("−", term.operand) if isinstance(term, trees.Negation) else ("+", term)
+                    drawn += f"<mo>{sign}</mo>{held(part, _PRODUCT)}"
                 return f"<mrow>{drawn}</mrow>", _SUM
             case trees.Negation(operand):
                 return f"<mrow><mo>−</mo>{held(operand, _PRODUCT)}</mrow>", _SIGN
@@ -77,24 +66,23 @@ def _body(tree: Tree, names: Sequence[str] | None) -> str:
                     drawn += (_DOT if _starts_with_digit(factor) else _TIMES + _SPACE) + held(factor, _FRACTION)
                 return f"<mrow>{drawn}</mrow>", _PRODUCT
             case trees.Quotient(dividend, divisor):
-                return f"<mfrac>{parts[id(dividend)][0]}{parts[id(divisor)][0]}</mfrac>", _FRACTION
+                return f"<mfrac>{held(dividend)}{held(divisor)}</mfrac>", _FRACTION
             case trees.IntegerPower(trees.Call(name, (argument,)), exponent) if name in _SUPERSCRIPTED and exponent > 1:
                 head = f"<msup>{_function(name)}<mn>{exponent}</mn></msup>"
-                return f"<mrow>{head}{_APPLY}{_bracketed(parts[id(argument)][0])}</mrow>", _POWER
+                return f"<mrow>{head}{_APPLY}{_bracketed(held(argument))}</mrow>", _POWER
             case trees.IntegerPower(base, exponent):
                 return f"<msup>{held(base, _ATOM)}{_number(Fraction(exponent))[0]}</msup>", _POWER
             case trees.Power(base, trees.Number(value)):
                 return f"<msup>{held(base, _ATOM)}{_inline(value)}</msup>", _POWER
             case trees.Power(base, exponent):
-                return f"<msup>{held(base, _ATOM)}{parts[id(exponent)][0]}</msup>", _POWER
+                return f"<msup>{held(base, _ATOM)}{held(exponent)}</msup>", _POWER
             case trees.Call(name, arguments):
-                return _call(name, [parts[id(part)] for part in arguments], listed(arguments))
+                return _call(name, arguments, held)
             case trees.Where(condition, yes, no):
-                rows = ((parts[id(yes)][0], "if", parts[id(condition)][0]), (parts[id(no)][0], "otherwise", ""))
-                table = "".join(
-                    f"<mtr><mtd>{value}</mtd><mtd><mrow><mtext>{word}&#xa0;</mtext>{test}</mrow></mtd></mtr>"
-                    for value, word, test in rows
-                )
+                table = ""
+                for shown, word, test in ((held(yes), "if", held(condition)), (held(no), "otherwise", "")):
+                    note = f"<mrow><mtext>{word}&#xa0;</mtext>{test}</mrow>"
+                    table += f"<mtr><mtd>{shown}</mtd><mtd>{note}</mtd></mtr>"
                 return f'<mrow><mo stretchy="true">{{</mo><mtable>{table}</mtable></mrow>', _SUM
             case trees.Relation(sign, left, right):
                 return f"<mrow>{held(left, _SUM)}<mo>{_SIGNS[sign]}</mo>{held(right, _SUM)}</mrow>", _COMPARE
@@ -105,20 +93,16 @@ def _body(tree: Tree, names: Sequence[str] | None) -> str:
             case trees.Not(test):
                 return f"<mrow><mtext>not&#xa0;</mtext>{held(test, _NOT)}</mrow>", _NOT
 
-    for part in postorder([tree]):
-        parts[id(part)] = draw(part)
-    return parts[id(tree)][0]
+    return written(tree, draw, _bracketed)
 
 
 _SUPERSCRIPTED = frozenset(["sin", "cos", "tan", "sinh", "cosh", "tanh"])  # sin²(x) is (sin x)²
 
 
-def _call(name: str, drawn: list[tuple[str, int]], listed: str) -> tuple[str, int]:
+def _call(name: str, arguments: Sequence[Tree], held: Held) -> Written:
     """A function at its arguments, as books write it."""
-    first, strength = drawn[0]
-    closed = first if strength >= _ATOM else _bracketed(first)
+    first, one = held(arguments[0]), "<mn>1</mn>"
     power = f"<msup><mi>e</mi>{first}</msup>"
-    one = "<mn>1</mn>"
     match name:
         case "exp":
             return power, _POWER
@@ -136,8 +120,9 @@ def _call(name: str, drawn: list[tuple[str, int]], listed: str) -> tuple[str, in
         case "abs":
             return f'<mrow><mo fence="true">|</mo>{first}<mo fence="true">|</mo></mrow>', _ATOM
         case "sqr":
-            return f"<msup>{closed}<mn>2</mn></msup>", _POWER
+            return f"<msup>{held(arguments[0], _ATOM)}<mn>2</mn></msup>", _POWER
         case _:
+            listed = "<mo>,</mo>".join(map(held, arguments))
             return f"<mrow>{_function(name)}{_APPLY}{_bracketed(listed)}</mrow>", _POWER
 
 
@@ -163,7 +148,7 @@ def _named(name: str) -> str:
     return f"<msub><mi>{html.escape(found[1])}</mi><mn>{found[2]}</mn></msub>"
 
 
-def _number(value: Fraction) -> tuple[str, int]:
+def _number(value: Fraction) -> Written:
     """A rational: its decimal, a power of ten behind it, or a fraction."""
     if value < 0:
         return f"<mrow><mo>−</mo>{_number(-value)[0]}</mrow>", _SIGN

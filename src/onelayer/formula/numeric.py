@@ -9,7 +9,7 @@ inverse functions take principal branches. Not guaranteed: any accuracy; floatin
 """
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any, TypeVar
@@ -45,8 +45,6 @@ def called(f: Function, library: Any, x: Any, is_complex: bool = False) -> Any:
 class ArrayAlgebra(Operators[Any, Any]):
     """Arrays of one library: `library` is numpy or torch; the batch gives dtype and device."""
 
-    key: Hashable = None
-
     def __init__(self, library: Any, x: Any) -> None:
         self.library, self.x = library, x
         self.numpy = library is np
@@ -60,12 +58,6 @@ class ArrayAlgebra(Operators[Any, Any]):
 
     def variable(self, index: int) -> Any:
         return self.x[:, index - 1]
-
-    def quotient(self, dividend: Any, divisor: Any) -> Any:
-        return dividend / divisor
-
-    def integer_power(self, exponent: int, base: Any) -> Any:
-        return base**exponent
 
     def rational_power(self, exponent: Fraction, base: Any) -> Any:
         return base ** float(exponent)
@@ -119,10 +111,9 @@ def _columns(tape: Tape, dimension: int, x: Any) -> Any:
     else:
         library, good = np, isinstance(x, np.ndarray) and np.issubdtype(x.dtype, np.inexact)
     if not good or x.ndim != 2 or x.shape[1] < dimension:
+        asked = f"a floating-point array or tensor [batch, {dimension} or more]"
         found = f"{type(x).__name__} {getattr(x, 'dtype', '')} {list(getattr(x, 'shape', []))}"
-        raise InputError(
-            f"a floating-point array or tensor [batch, {dimension} or more]", found, "pass points as rows of floats"
-        )
+        raise InputError(asked, found, "pass points as rows of floats")
     with np.errstate(all="ignore"):
         columns = [library.broadcast_to(value, (x.shape[0],)) for value in tape.run(ArrayAlgebra(library, x))]
     return library.stack(columns, 1)

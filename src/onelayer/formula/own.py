@@ -91,15 +91,8 @@ def require_consistent(f: Record) -> None:
     from .derived import range_of, taylor
 
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
-    middle = (
-        (lo + hi) / 2
-        if math.isfinite(lo + hi)
-        else lo + 1
-        if math.isfinite(lo)
-        else hi - 1
-        if math.isfinite(hi)
-        else 0.0
-    )
+    ends = lo if math.isfinite(lo) else hi - 2, hi if math.isfinite(hi) else lo + 2
+    middle = sum(ends) / 2 if math.isfinite(sum(ends)) else 0.0
     with ctx.workprec(128):
         for a, width in ((middle + step, w) for step in AWAY for w in WIDTHS):
             if not (lo < a and a + width < hi) or (
@@ -118,12 +111,8 @@ def require_consistent(f: Record) -> None:
                 raise _contradiction(f, f"a slope that is not {f.slope}", a)
             if abs(rise) > f.steepest:
                 raise _contradiction(f, f"a slope above {f.steepest}", a)
-            falls, rises = (isinstance(f.shape, Monotone) and f.shape.rises is side for side in (True, False))
-            if (
-                (falls and rise < 0)
-                or (rises and rise > 0)
-                or (isinstance(f.shape, Even) and rise * a < 0 and abs(a) > width)
-            ):
+            turned = isinstance(f.shape, Even) and rise * a < 0 and abs(a) > width
+            if turned or (isinstance(f.shape, Monotone) and (rise < 0 if f.shape.rises else rise > 0)):
                 raise _contradiction(f, "the other direction than its shape", a)
             least, most = (getattr(f.shape, end, None) for end in ("least", "most"))
             if any((least is not None and v < least) or (most is not None and v > most) for v in values):

@@ -10,6 +10,7 @@ where u = 0, their limit (`removable`). Not checked: whether the formula has a v
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -17,11 +18,10 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from . import tree as trees
 from .expression import Condition, Formula
-from .faults import TooManyFaults, add_fault, refusal_of
 from .functions import Function, OwnName
-from .literal import constant_exponent, literal
+from .literal import DECIMAL, constant_exponent, literal
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
-from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
+from .screen import CONDITION, EXAMPLE, TooManyFaults, add_fault, clip, plain, refusal_of, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
@@ -107,9 +107,9 @@ class _Reader:
 
     def share(self, kind: type[_Tree], *fields: Any) -> _Tree:
         """kind(*fields), the same object for the same fields; subtrees count as same when they are one object."""
-        label = tuple(
-            tuple(map(id, field)) if isinstance(field, tuple) else field if _plain(field) else id(field)
-            for field in fields
+        label = (
+            tuple(map(id, f)) if isinstance(f, tuple) else f if isinstance(f, str | int | Fraction) else id(f)
+            for f in fields
         )
         return self.shared.setdefault((kind, *label), kind(*fields))
 
@@ -128,9 +128,7 @@ class _Reader:
                 case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                     return self.share(trees.Number, literal(segment(self.source, syntax)))
                 case ast.Constant():
-                    raise refuse(
-                        f"the literal {self.piece(syntax)}", "write numbers in decimal, such as 12, 0.5 or 1e-3"
-                    )
+                    raise refuse(f"the literal {self.piece(syntax)}", DECIMAL)
                 case ast.Name(id=name):
                     return self.name(name)
                 case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -142,17 +140,15 @@ class _Reader:
                 case ast.BinOp(op=ast.Mult()):
                     return self.product(syntax, depth)
                 case ast.BinOp(op=ast.Div(), left=left, right=right):
-                    return self.quotient(
-                        self.share(trees.Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
-                    )
+                    sides = self.node(left, depth + 1), self.node(right, depth + 1)
+                    return self.quotient(self.share(trees.Quotient, *sides))
                 case ast.BinOp(op=ast.Pow(), left=left, right=right):
                     return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
                 case ast.Call():
                     return self.call(syntax, depth)
                 case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                    raise refuse(
-                        f"the condition {self.piece(syntax)} as a value", "use conditions in where(c, a, b) only"
-                    )
+                    change = "use conditions in where(c, a, b) only"
+                    raise refuse(f"the condition {self.piece(syntax)} as a value", change)
                 case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
                     raise refuse(f"the operator {symbol(operator)} in {self.piece(syntax)}")
                 case _:
@@ -187,10 +183,9 @@ class _Reader:
             factors.append(self.node(rest.right, depth + 1))
             rest = rest.left
         factors.append(self.node(rest, depth + 1))
-        runs = [list(run) for _, run in groupby(reversed(factors), key=id)]
-        powers: list[Node] = [
-            run[0] if len(run) == 1 else self.share(trees.IntegerPower, run[0], len(run)) for run in runs
-        ]
+        powers = list[Node]()
+        for one, *more in (list(run) for _, run in groupby(reversed(factors), key=id)):
+            powers.append(self.share(trees.IntegerPower, one, 1 + len(more)) if more else one)
         return powers[0] if len(powers) == 1 else self.quotient(self.share(trees.Product, tuple(powers)))
 
     def power(self, base: Node, exponent: Node) -> Node:
@@ -218,9 +213,8 @@ class _Reader:
         names = list(dict.fromkeys([*self.index, "pi", "e"]))
         use = "use numbers, pi and e, no variables"
         if self.index:
-            use = f"use {clip(', '.join(names))[1:-1]}" + (
-                "" if near else f", or add {clip(name)[1:-1]} to the variables"
-            )
+            more = "" if near else f", or add {clip(name)[1:-1]} to the variables"
+            use = f"use {clip(', '.join(names))[1:-1]}{more}"
         raise refuse(f"the unknown name {clip(name)}", use + (f"; did you mean {near}?" if near else ""))
 
     def call(self, syntax: ast.Call, depth: int) -> Node:
@@ -266,16 +260,13 @@ class _Reader:
                         if type(operator) not in _RELATION:
                             raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
                     sides = [self.node(side, depth + 1) for side in (first, *others)]
-                    links = tuple(
-                        self.share(trees.Relation, _RELATION[type(operator)], left, right)
-                        for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
-                    )
+                    triples = zip(operators, sides[:-1], sides[1:], strict=True)
+                    links = tuple(self.share(trees.Relation, _RELATION[type(o)], a, b) for o, a, b in triples)
                     return links[0] if len(links) == 1 else self.share(trees.And, links)
                 case ast.BoolOp(op=operator, values=values):
                     parts = tuple(self.predicate(value, depth + 1) for value in values)
-                    return (
-                        self.share(trees.And, parts) if isinstance(operator, ast.And) else self.share(trees.Or, parts)
-                    )
+                    kind: Any = trees.And if isinstance(operator, ast.And) else trees.Or
+                    return self.share(kind, parts)
                 case ast.UnaryOp(op=ast.Not(), operand=operand):
                     return self.share(trees.Not, self.predicate(operand, depth + 1))
                 case _:
@@ -283,7 +274,3 @@ class _Reader:
         except InputError as refusal:
             self.goes_on(refusal)
             return _PREDICATE
-
-
-def _plain(field: object) -> bool:
-    return isinstance(field, str | int) or type(field).__name__ == "Fraction"

@@ -4,25 +4,24 @@ parse(to_text(node)) == node for every node that `parse` can produce. A Number o
 expansion is infinite (no parse makes one) is written as a quotient, equal in value only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 from . import tree as trees
 from .tree import Tree, children, postorder
 
+Held: TypeAlias = Callable[
+    ..., str
+]  # held(part, least): what is written for a part, in brackets if it binds less tightly
+Written: TypeAlias = tuple[str, int]  # a text, and how tightly it binds
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text binds
 
 
 def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
     """The tree as text, with variables called x1, x2, … or by their names."""
-    words: dict[int, tuple[str, int]] = {}
 
-    def held(part: Tree, least: int) -> str:
-        """Text of a part, in brackets unless it binds at least this tightly."""
-        word, strength = words[id(part)]
-        return word if strength >= least else f"({word})"
-
-    def write(tree: Tree) -> tuple[str, int]:
+    def write(tree: Tree, held: Held) -> Written:
         match tree:
             case trees.Number(value):
                 return decimal_text(value)
@@ -31,13 +30,11 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
             case trees.Variable(index):
                 return (f"x{index}" if names is None else names[index - 1]), _ATOM
             case trees.Sum(terms):
-                tail = "".join(
-                    f" - {held(term.operand, _PRODUCT)}"
-                    if isinstance(term, trees.Negation)
-                    else f" + {held(term, _PRODUCT)}"
-                    for term in terms[1:]
-                )
-                return held(terms[0], _PRODUCT) + tail, _SUM
+                word = held(terms[0], _PRODUCT)
+                for term in terms[1:]:
+                    sign, part = ("-", term.operand) if isinstance(term, trees.Negation) else ("+", term)
+                    word += f" {sign} {held(part, _PRODUCT)}"
+                return word, _SUM
             case trees.Negation(operand):
                 return "-" + held(operand, _POWER), _SIGN
             case trees.Product(factors):
@@ -52,7 +49,7 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
                 return f"{held(base, _ATOM)}**{held(exponent, _ATOM)}", _POWER
             case trees.Call() | trees.Where():
                 word = tree.name if isinstance(tree, trees.Call) else "where"
-                return f"{word}({', '.join(words[id(part)][0] for part in children(tree))})", _ATOM
+                return f"{word}({', '.join(map(held, children(tree)))})", _ATOM
             case trees.Relation(sign, left, right):
                 return f"{held(left, _SUM)} {sign} {held(right, _SUM)}", _COMPARE
             case trees.And(parts):
@@ -62,12 +59,23 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
             case trees.Not(part):
                 return "not " + held(part, _NOT), _NOT
 
+    return written(tree, write, lambda word: f"({word})")
+
+
+def written(tree: Tree, write: Callable[[Tree, Held], Written], bracketed: Callable[[str], str]) -> str:
+    """A tree as text, each part made from those inside it."""
+    words: dict[int, Written] = {}
+
+    def held(part: Tree, least: int = 0) -> str:
+        word, strength = words[id(part)]
+        return word if strength >= least else bracketed(word)
+
     for part in postorder([tree]):
-        words[id(part)] = write(part)
+        words[id(part)] = write(part, held)
     return words[id(tree)][0]
 
 
-def decimal_text(value: Fraction) -> tuple[str, int]:
+def decimal_text(value: Fraction) -> Written:
     """The exact decimal of a rational, or a quotient if there is none, and how tightly it binds."""
     top, bottom, shift = abs(value.numerator), value.denominator, 0
     while bottom % 10 == 0:

@@ -14,7 +14,7 @@ The working precision is flint's, set inside the call and restored after it; fli
 from several threads at once are not safe.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -22,11 +22,10 @@ from flint import arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
-from . import intervals
-from .elementary import RANGES, angle, general_power, natural, rational_power
+from .elementary import RANGES, angle, natural, rational_power
 from .expression import Condition, Formula
-from .intervals import UNDEFINED, ZERO, Interval, hull, interval, rounded, total
-from .tape import Algebra
+from .intervals import UNDEFINED, ZERO, Interval, extreme, hull, interval, rounded, total
+from .tape import Operators
 
 PRECISION = 128  # bits
 
@@ -41,36 +40,12 @@ Truth: TypeAlias = bool | Undefined | None
 _UNDEFINED_TRUTH = Undefined()
 
 
-def conjunction(parts: Sequence[Truth]) -> Truth:
-    """`and`: false where one part is false, whatever the others are."""
-    if any(part is False for part in parts):
-        return False
-    if any(isinstance(part, Undefined) for part in parts):
-        return _UNDEFINED_TRUTH
-    return None if None in parts else True
-
-
-def complement(part: Truth) -> Truth:
-    return not part if isinstance(part, bool) else part
-
-
-def comparison(relation: str, left: Interval, right: Interval) -> Truth:
-    """True or False if that holds for all pairs, None if undecided."""
-    if left is UNDEFINED or right is UNDEFINED:
-        return _UNDEFINED_TRUTH
-    if relation in (">", ">="):
-        left, right, relation = right, left, "<" if relation == ">" else "<="
-    if relation == "<":
-        return True if left.hi < right.lo else False if left.lo >= right.hi else None
-    return True if left.hi <= right.lo else False if left.lo > right.hi else None
-
-
-class IntervalAlgebra(Algebra[Interval, Truth]):
+class IntervalAlgebra(Operators[Interval, Truth]):
     """Intervals at the current precision over one box, of f̃ or, if strict, of f."""
 
     def __init__(self, box: Sequence[Interval], strict: bool = False) -> None:
         self.box, self.strict = box, strict
-        self.key: Hashable = (ctx.prec, strict)
+        self.key = (ctx.prec, strict)
 
     def number(self, value: Fraction) -> Interval:
         ball = arb(value.numerator) / value.denominator
@@ -86,32 +61,12 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
     def sum(self, terms: Sequence[Interval]) -> Interval:
         return total(terms)
 
-    def negation(self, operand: Interval) -> Interval:
-        return intervals.negation(operand)
-
-    def product(self, factors: Sequence[Interval]) -> Interval:
-        result = factors[0]
-        for factor in factors[1:]:
-            result = intervals.product(result, factor)
-        return result
-
-    def quotient(self, dividend: Interval, divisor: Interval) -> Interval:
-        return intervals.quotient(dividend, divisor)
-
-    def integer_power(self, exponent: int, base: Interval) -> Interval:
-        return intervals.integer_power(base, exponent)
-
     def rational_power(self, exponent: Fraction, base: Interval) -> Interval:
         return rational_power(base if self.strict or exponent < 0 else natural("sqrt", base), exponent)
 
-    def power(self, base: Interval, exponent: Interval) -> Interval:
-        return general_power(base, exponent)
-
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
-        if name == "min":
-            return intervals.minimum(arguments)
-        if name == "max":
-            return intervals.maximum(arguments)
+        if name in ("min", "max"):
+            return extreme(arguments, name == "max")
         if name == "atan2":
             return angle(*arguments)
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
@@ -122,13 +77,25 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
         return hull([yes, no]) if condition is None else yes if condition else no
 
     def comparison(self, relation: str, left: Interval, right: Interval) -> Truth:
-        return comparison(relation, left, right)
+        """True or False if that holds for all pairs, None if undecided."""
+        if left is UNDEFINED or right is UNDEFINED:
+            return _UNDEFINED_TRUTH
+        if relation in (">", ">="):
+            left, right, relation = right, left, "<" if relation == ">" else "<="
+        if relation == "<":
+            return True if left.hi < right.lo else False if left.lo >= right.hi else None
+        return True if left.hi <= right.lo else False if left.lo > right.hi else None
 
     def conjunction(self, parts: Sequence[Truth]) -> Truth:
-        return conjunction(parts)
+        """False where one part is false, whatever the others are."""
+        if any(part is False for part in parts):
+            return False
+        if any(isinstance(part, Undefined) for part in parts):
+            return _UNDEFINED_TRUTH
+        return None if None in parts else True
 
     def complement(self, part: Truth) -> Truth:
-        return complement(part)
+        return not part if isinstance(part, bool) else part
 
 
 class _Switches(IntervalAlgebra):
@@ -161,9 +128,8 @@ def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) ->
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
     """The sides as intervals at the current precision, at least as many as the dimension."""
     if len(box) < dimension:
-        raise InputError(
-            f"a box with {counted(dimension, 'side')}", counted(len(box), "side"), "give one interval per variable"
-        )
+        asked = f"a box with {counted(dimension, 'side')}"
+        raise InputError(asked, counted(len(box), "side"), "give one interval per variable")
     sides = [side if isinstance(side, Interval) else interval(side) for side in box]
     return [rounded(side.lo, side.hi) for side in sides]
 
@@ -190,11 +156,9 @@ def gradient(
     m, D = len(formula.outputs), formula.dimension
     with ctx.workprec(prec):
         found: list[Interval] = formula.jet.run(IntervalAlgebra(real_box(D, box)))
-    values, beyond = found[:m], [Interval(ZERO, ZERO)] * (len(box) - D)
+    beyond = [Interval(ZERO, ZERO)] * (len(box) - D)
     rows = [[*found[m + o * D : m + (o + 1) * D], *beyond] for o in range(m)]
-    return values, [
-        [UNDEFINED] * len(row) if value is UNDEFINED else row for value, row in zip(values, rows, strict=True)
-    ]
+    return found[:m], [row if found[o] is not UNDEFINED else [UNDEFINED] * len(row) for o, row in enumerate(rows)]
 
 
 def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> bool | None:

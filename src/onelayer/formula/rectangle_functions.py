@@ -7,7 +7,7 @@ function is not analytic, some end is not finite: sqrt and log need Re z > 0, lo
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -226,50 +226,37 @@ def narrowed(x: Rectangle, y: Rectangle) -> Rectangle:
     return np.fmax(x[0], y[0]), np.fmin(x[1], y[1]), np.fmin(x[2], y[2])
 
 
-def _sinc(z: Rectangle) -> Rectangle:
-    """∫cos(tz)dt over [0, 1]: Re = sinc x + ∫cos(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫|sin(tx)|sinh(t|y|)dt; and sin(z)/z.
+def _sinc(z: Rectangle, n: int = 0) -> Rectangle:
+    """sinc^(n), n ≤ 1, ∫t^n cos(tz + nπ/2)dt over [0, 1]; and as sin(z)/z, or (cos z − sinc z)/z.
 
-    The first integral is at most y²cosh(y)/6, and not negative if |x| ≤ π/2; the second at most |xy|cosh(y)/3, and sinh|y|.
+    Re = sinc^(n)(x) + ∫t^n cos(tx + nπ/2)(cosh(ty) − 1)dt, the integral at most y²cosh(y)/(6 + 2n), as cosh(ty) − 1 ≤
+    t²y²cosh(y)/2, and not negative if n = 0 and |x| ≤ π/2. |Im| ≤ |y|cosh(y)/3 if n = 1, else |xy|cosh(y)/3 and sinh|y|.
     """
-    (low, high), far, e = BOUNDS["sinc"](z[0], z[1]), sizes(z), z[2]
-    C = np.cosh(e)
-    off = e * e * C / 6
-    around = outward(low - np.where(far < 1.57, 0.0, off), high + off, np.minimum(far * e * C / 3, np.sinh(e)), 1 + off)
-    return narrowed(around, product(MAPS["sin"](z), reciprocal(z)))
+    low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1)) if n else BOUNDS["sinc"](z[0], z[1])
+    far, e, C = sizes(z), z[2], np.cosh(z[2])
+    off = e * e * C / (6 + 2 * n)
+    im, less = (e * C / 3, off) if n else (np.minimum(far * e * C / 3, np.sinh(e)), np.where(far < 1.57, 0.0, off))
+    above = total(MAPS["cos"](z), negated(_sinc(z))) if n else MAPS["sin"](z)
+    return narrowed(outward(low - less, high + off, im, 1 + off), product(above, reciprocal(z)))
 
 
-def _exprel(z: Rectangle) -> Rectangle:
-    """∫e^(tz)dt over [0, 1]: Re = ∫e^(tx)cos(ty)dt, |Im| ≤ |y|∫t e^(tx)dt; and (e^z − 1)/z.
+def _exprel(z: Rectangle, n: int = 0) -> Rectangle:
+    """exprel^(n), n ≤ 1, ∫t^n e^(tz)dt over [0, 1]; and as (e^z − 1)/z, or (e^z − exprel z)/z.
 
-    With weights e^(tx) the mean of t grows with x, and is at most min(1/2 + x/12, 1) for x ≥ 0; for x ≤ 0 it is at most 1/2
-    and 1/|x|, and the mean of t² at most 1/3. And cos(ty) ≥ 1 − t²y²/2.
+    Re = ∫t^n e^(tx)cos(ty)dt, |Im| ≤ |y|∫t^(n+1) e^(tx)dt, cos(ty) ≥ 1 − t²y²/2. With weights e^(tx) the mean of t grows with
+    x, and is at most min(1/2 + x/12, 1) for x ≥ 0; for x ≤ 0 it is at most 1/2 and 1/|x|, and the mean of t² at most 1/3.
     """
-    (low, high), e = BOUNDS["exprel"](z[0], z[1]), z[2]
-    right = z[1] > 0
-    first = np.where(right, np.minimum(0.5 + z[1] / 12, 1.0), 1 / np.maximum(2.0, -z[1]))
-    c = np.maximum(_turn(e)[0], 1 - e * e / 2 * np.where(right, first, 1 / 3))
+    low, high = (end[1] for end in MOMENTS["exprel"](z[0], z[1], 1)) if n else BOUNDS["exprel"](z[0], z[1])
+    e, right = z[2], z[1] > 0
+    first: Any = 1.0
+    second: Any = 1.0
+    if n == 0:
+        first = np.where(right, np.minimum(0.5 + z[1] / 12, 1.0), 1 / np.maximum(2.0, -z[1]))
+        second = np.where(right, first, 1 / 3)
+    c = np.maximum(np.cos(np.minimum(e, math.pi)) - 1e-15, 1 - e * e / 2 * second)
     around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(e * first, 1.0), high)
-    return narrowed(around, product(_expm1(z), reciprocal(z)))
-
-
-def _sinc1(z: Rectangle) -> Rectangle:
-    """−∫t sin(tz)dt over [0, 1]: Re = sinc′x − ∫t sin(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫t sinh(t|y|)dt; and (cos z − sinc z)/z.
-
-    The first integral is at most y²cosh(y)/8, the second |y|cosh(y)/3, since cosh(ty) − 1 ≤ t²y²cosh(y)/2.
-    """
-    low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1))
-    C = np.cosh(z[2])
-    off = z[2] * z[2] * C / 8
-    around = outward(low - off, high + off, z[2] * C / 3, 1 + off)
-    return narrowed(around, product(total(MAPS["cos"](z), negated(_sinc(z))), reciprocal(z)))
-
-
-def _exprel1(z: Rectangle) -> Rectangle:
-    """∫t e^(tz)dt over [0, 1]: Re = ∫t e^(tx)cos(ty)dt, |Im| ≤ |y|∫t² e^(tx)dt, cos(ty) ≥ 1 − y²/2; and (e^z − exprel z)/z."""
-    low, high = (end[1] for end in MOMENTS["exprel"](z[0], z[1], 1))
-    c = np.maximum(1 - z[2] * z[2] / 2, -1.0)
-    around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(z[2], 1.0), high)
-    return narrowed(around, product(total(exponential(z), negated(_exprel(z))), reciprocal(z)))
+    above = total(exponential(z), negated(_exprel(z))) if n else _expm1(z)
+    return narrowed(around, product(above, reciprocal(z)))
 
 
 def _cbrt(z: Rectangle) -> Rectangle:
@@ -303,8 +290,7 @@ MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "softplus": _softplus,
     "sinc": _sinc,
     "exprel": _exprel,
-    "sinc1": _sinc1,
-    "exprel1": _exprel1,
+    "sinc1": partial(_sinc, n=1),
+    "exprel1": partial(_exprel, n=1),
     "cbrt": _cbrt,
-    "sqr": square,
 }

@@ -12,16 +12,14 @@ Beside these, rewritings that change no value and avoid cancellation: e^u − 1,
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
+from .compact import gathered
 from .functions import FUNCTIONS
 from .printing import to_text
-from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
+from .tree import Call, IntegerPower, Make, Negation, Node, Number, Product, Quotient, Sum, at, variables
 
-Make = Callable[..., Node]  # make(kind, *fields): the node, the same object for the same fields
 ONE = Fraction(1)
 WAVES = {"cos": "0.5*sinc(u/2)**2", "cosh": "-0.5*exp(u)*exprel(-u)**2"}  # (1 − cos u)/u², (1 − cosh u)/u²
 LARGEST = 10**280  # of the whole numbers that a rewritten quotient may have
@@ -104,14 +102,8 @@ def _rest(node: Node, root: Zero, make: Make) -> Factors | None:
     from .parser import parse
 
     v, _, text, sign = root
-    done: dict[int, Any] = {}
-    for tree in postorder(parse(text, ("u", "y")).outputs):
-        parts = [getattr(tree, part.name) for part in fields(tree)]
-        held = [
-            tuple(done[id(p)] for p in part) if isinstance(part, tuple) else done.get(id(part), part) for part in parts
-        ]
-        done[id(tree)] = (v, node)[tree.index - 1] if isinstance(tree, Variable) else make(type(tree), *held)
-    found = factors_of(done[id(tree)], make)
+    psi = parse(text, ("u", "y")).outputs[0]
+    found = factors_of(at(psi, lambda index: (v, node)[index - 1], make), make)
     return found and Factors(found.coefficient * sign, found.powers)
 
 
@@ -148,7 +140,7 @@ def _written(found: Factors, make: Make) -> Node:
         for node, n in found.powers.values():
             if sign * n > 0:
                 parts.append(node if sign * n == 1 else make(IntegerPower, node, sign * n))
-        return make(Product, tuple(parts)) if len(parts) > 1 else parts[0] if parts else make(Number, ONE)
+        return gathered(Product, parts, make) if parts else make(Number, ONE)
 
     top, bottom = product(abs(found.coefficient.numerator), 1), product(found.coefficient.denominator, -1)
     node: Node = top if bottom == Number(ONE) else make(Quotient, top, bottom)
@@ -167,8 +159,7 @@ def accurate_sum(terms: tuple[Node, ...], make: Make) -> Node:
                 rest = list(terms)
                 rest.remove(term)
                 rest.remove(wanted)
-                found = (new if sign > 0 else make(Negation, new), *rest)
-                return found[0] if len(found) == 1 else make(Sum, found)
+                return gathered(Sum, [new if sign > 0 else make(Negation, new), *rest], make)
     return make(Sum, terms)
 
 
@@ -178,7 +169,7 @@ def accurate_log(argument: Node, make: Make) -> Node:
     if Number(ONE) not in terms:
         return make(Call, "log", (argument,))
     terms.remove(Number(ONE))
-    rest: Node = terms[0] if len(terms) == 1 else make(Sum, tuple(terms))
+    rest = gathered(Sum, terms, make)
     if isinstance(rest, Call) and rest.name == "exp":
         return make(Call, "softplus", rest.arguments)
     return make(Call, "log1p", (rest,))

@@ -5,7 +5,6 @@
 (`affine.difference` and `affine.along` say how). Nothing depends on a domain.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,19 +12,12 @@ from ..common.errors import InputError
 from . import Formula
 from .additive import additive_terms
 from .affine import Affine, along, difference
+from .compact import ZERO, gathered
 from .literal import rational_value
 from .tree import Call, Node, Number, Product, Sum, Tree, Variable, Where, children, has_kinks, variables
 
-ZERO = Number(Fraction(0))
 LARGEST = Fraction(10) ** 280  # of numbers that may become floats; their inverses are the smallest
 FEW = 8  # affine functions of a maximum that may take the place of a nested one
-
-
-def sum_of(trees: Sequence[Node]) -> Node:
-    """The sum of trees, 0 if there are none."""
-    if not trees:
-        return ZERO
-    return trees[0] if len(trees) == 1 else Sum(tuple(trees))
 
 
 def kinks_in(tree: Tree) -> list[Tree]:
@@ -42,8 +34,8 @@ def parted(formula: Formula) -> tuple[Formula, Formula] | None:
         trees = [(tree, bool(kinks_in(tree))) for tree in additive_terms(output)]
         if any(kinked and difference(tree, D) is None for tree, kinked in trees):
             return None
-        kinks.append(sum_of([tree for tree, kinked in trees if kinked]))
-        rest.append(sum_of([tree for tree, kinked in trees if not kinked]))
+        kinks.append(gathered(Sum, [tree for tree, kinked in trees if kinked]))
+        rest.append(gathered(Sum, [tree for tree, kinked in trees if not kinked]))
     straight = all(difference(tree, D) is not None for output in rest for tree in additive_terms(output))
     if straight or not variables(*kinks):
         return None
@@ -55,7 +47,7 @@ def plain(formula: Formula) -> Formula:
     found = [[(tree, _plain(tree, formula.dimension)) for tree in additive_terms(output)] for output in formula.outputs]
     if not any(new for row in found for _, new in row):
         return formula
-    outputs = tuple(sum_of([part for tree, new in row for part in new or [tree]]) for row in found)
+    outputs = tuple(gathered(Sum, [part for tree, new in row for part in new or [tree]]) for row in found)
     return replace(formula, outputs=outputs)
 
 

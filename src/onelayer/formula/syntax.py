@@ -23,10 +23,7 @@ _FOREIGN = {  # syntax that has an everyday name, and what to write instead
     ast.Tuple: ("a list of values", "separate outputs with ; and write decimals with a point"),
     ast.List: ("square brackets", "use round brackets"),
     ast.Set: ("curly brackets", "use round brackets"),
-    ast.ListComp: ("a comprehension", _USE),
-    ast.GeneratorExp: ("a comprehension", _USE),
-    ast.SetComp: ("a comprehension", _USE),
-    ast.DictComp: ("a comprehension", _USE),
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), ("a comprehension", _USE)),
 }
 _SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", ast.BitAnd: "&", ast.BitOr: "|"}
 
@@ -40,9 +37,8 @@ def python_syntax(source: str) -> ast.expr:
             warnings.simplefilter("ignore")
             return ast.parse(source, mode="eval").body
     except (RecursionError, MemoryError):
-        raise refuse(
-            f"too many operations in a row in {clip(source)}", "bracket long sums in groups, or shorten"
-        ) from None
+        found = f"too many operations in a row in {clip(source)}"
+        raise refuse(found, "bracket long sums in groups, or shorten") from None
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         taken = [word for word in re.findall(r"\w+", source) if keyword.iskeyword(word)]

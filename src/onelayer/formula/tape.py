@@ -23,7 +23,7 @@ T = TypeVar("T")  # truth values
 class Algebra(ABC, Generic[V, T]):
     """Values V, truth values T, and the operations of the language on them."""
 
-    key: Hashable  # values of constants are kept per key; None keeps none
+    key: Hashable = None  # values of constants are kept per key; None keeps none
 
     @abstractmethod
     def number(self, value: Fraction) -> V: ...
@@ -49,11 +49,11 @@ class Algebra(ABC, Generic[V, T]):
     @abstractmethod
     def integer_power(self, exponent: int, base: V) -> V: ...
 
-    @abstractmethod
-    def rational_power(self, exponent: Fraction, base: V) -> V: ...
+    def rational_power(self, exponent: Fraction, base: V) -> V:
+        return self.power(base, self.number(exponent))
 
-    @abstractmethod
-    def power(self, base: V, exponent: V) -> V: ...
+    def power(self, base: V, exponent: V) -> V:
+        return self.call("exp", [self.product([exponent, self.call("log", [base])])])
 
     @abstractmethod
     def call(self, name: str, arguments: Sequence[V]) -> V: ...
@@ -86,24 +86,18 @@ class Operators(Algebra[V, T]):
     def product(self, factors: Sequence[V]) -> V:
         return reduce(operator.mul, factors)
 
+    def quotient(self, dividend: V, divisor: V) -> V:
+        return operator.truediv(dividend, divisor)
 
-METHODS: dict[type[Any], str] = {
-    trees.Number: "number",
-    trees.Constant: "constant",
-    trees.Variable: "variable",
-    trees.Sum: "sum",
-    trees.Negation: "negation",
-    trees.Product: "product",
-    trees.Quotient: "quotient",
-    trees.IntegerPower: "integer_power",
-    trees.Power: "power",
-    trees.Call: "call",
-    trees.Where: "where",
-    trees.Relation: "comparison",
-    trees.And: "conjunction",
-    trees.Or: "disjunction",
-    trees.Not: "complement",
-}
+    def integer_power(self, exponent: int, base: V) -> V:
+        return operator.pow(base, exponent)
+
+
+_NAMES = (  # of the kinds of `tree.Node` and `tree.Predicate`, in their order
+    "number constant variable sum negation product quotient integer_power power call where"
+    " comparison conjunction disjunction complement"
+)
+METHODS: dict[type[Any], str] = dict(zip(SUBTREES, _NAMES.split(), strict=True))
 
 
 class _Step:

@@ -10,7 +10,7 @@ evaluates anything, and the constructors do not check their arguments; `parse` i
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, TypeAlias, get_args
 
@@ -132,11 +132,8 @@ def _subtrees(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
     """The fields of a class that hold subtrees, those that hold other data, and whether its subtrees are one tuple."""
     types = {field.name: str(field.type) for field in fields(kind)}
     parts = tuple(name for name, held in types.items() if "Node" in held or "Predicate" in held)
-    return (
-        parts,
-        tuple(name for name in types if name not in parts),
-        any(types[name].startswith("tuple") for name in parts),
-    )
+    others = tuple(name for name in types if name not in parts)
+    return parts, others, any(types[name].startswith("tuple") for name in parts)
 
 
 SUBTREES: dict[type[Any], tuple[tuple[str, ...], tuple[str, ...], bool]] = {
@@ -182,27 +179,35 @@ def has_kinks(tree: Tree) -> bool:
 
 def switches(roots: Iterable[Tree]) -> list[Tree]:
     """What decides where values may jump: the conditions of `where`, and the arguments of floor."""
-    found = [tree for tree in postorder(roots) if has_kinks(tree)]
-    return [
-        tree.condition if isinstance(tree, Where) else tree.arguments[0]  # type: ignore[union-attr]
-        for tree in found
-        if isinstance(tree, Where) or tree.name == "floor"  # type: ignore[union-attr]
-    ]
+    found = list[Tree]()
+    for tree in postorder(roots):
+        if isinstance(tree, Where):
+            found.append(tree.condition)
+        elif isinstance(tree, Call) and tree.name == "floor":
+            found += tree.arguments
+    return found
 
 
-def substituted(root: Node, instead: Callable[[Tree], Node | None]) -> Node:
+Make: TypeAlias = Callable[..., Any]  # make(kind, *fields): the node
+
+
+def new(kind: type[Any], *held: Any) -> Any:
+    """A node, not shared with any other."""
+    return kind(*held)
+
+
+def substituted(root: Node, instead: Callable[[Tree], Node | None], make: Make = new) -> Node:
     """The tree with other nodes in the place of those for which `instead` gives one; shared subtrees stay shared."""
     done: dict[int, Any] = {}
     for tree in postorder((root,)):
-        changes: dict[str, Any] = {}
-        for field in fields(tree):
-            value = getattr(tree, field.name)
-            if isinstance(value, tuple):
-                changes[field.name] = tuple(done[id(part)] for part in value)
-            elif id(value) in done:
-                changes[field.name] = done[id(value)]
-        rebuild: Any = replace
-        new = instead(tree)
-        done[id(tree)] = rebuild(tree, **changes) if new is None else new
+        held = (getattr(tree, field.name) for field in fields(tree))
+        held = (tuple(done[id(p)] for p in h) if isinstance(h, tuple) else done.get(id(h), h) for h in held)
+        other = instead(tree)
+        done[id(tree)] = make(type(tree), *held) if other is None else other
     found: Node = done[id(root)]
     return found
+
+
+def at(root: Node, arguments: Callable[[int], Node], make: Make = new) -> Node:
+    """The tree with other nodes in the place of its variables, by their indices."""
+    return substituted(root, lambda tree: arguments(tree.index) if isinstance(tree, Variable) else None, make)

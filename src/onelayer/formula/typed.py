@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .faults import Fault, TooManyFaults, add_fault
-from .lexemes import Lexeme, lexemes_of
-from .screen import check_names, clip
+from .screen import Fault, TooManyFaults, add_fault, check_names, clip
 from .vocabulary import RESERVED, SYNONYMS
-from .words import INDEXED
+from .words import INDEXED, Lexeme, lexemes_of
 from .writer import CanonicalWriter
 
 
@@ -44,9 +42,7 @@ def as_canonical(
     if not found.faults or not all(fault.repaired for fault in found.faults):
         return found
     known = found.names if found.declared else names
-    again = _written(
-        found.text, known, condition, own
-    )  # the repair has names of its own, and is tried before it is offered
+    again = _written(found.text, known, condition, own)  # it has names of its own, and is tried before it is offered
     left = [replace(fault, repaired=False) for fault in again.faults]
     return Typed(again.text, again.names, (*found.faults, *left), found.declared)
 

@@ -39,9 +39,8 @@ BINARY = {  # two arguments
 VARIADIC = {"min": "smallest of two or more", "max": "largest of two or more"}
 WHERE = "a where the condition holds, b elsewhere"
 FUNCTIONS = frozenset([*RECORDS, *UNARY, *BINARY, *VARIADIC, "where"])
-LETTERS = frozenset(
-    ["beta", *(name for name, f in RECORDS.items() if f.letter)]
-)  # variables, too, where no bracket follows
+# variables, too, where no bracket follows
+LETTERS = frozenset(["beta", *(name for name, f in RECORDS.items() if f.letter)])
 RESERVED = FUNCTIONS - LETTERS
 SPOKEN = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])  # those that people are told of
 CONSTANTS = frozenset(["pi", "e"])

@@ -1,18 +1,71 @@
-"""What a word in a formula can mean, and in which order variables stand."""
+"""The pieces of a formula as it is typed: numbers, words, superscripts and signs; and what a word can mean."""
 
 import difflib
+import keyword
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
-from .vocabulary import FIRST, LETTERS, SPOKEN, SYNONYMS, UNARY
+from .vocabulary import FIRST, LETTERS, SPOKEN, SYMBOLS, SYNONYMS, UNARY
 
+Kind = Literal["number", "word", "power", "sign"]
+
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_PLAIN = str.maketrans(_RAISED + "⁺⁻", "0123456789+-")
+_LEXEME = re.compile(
+    r"(?P<gap> *)(?:"
+    r"(?P<foreign>0[xXbBoO]\w*|[0-9][0-9.]*_\w*|[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?[jJ](?!\w))"
+    r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    rf"|(?P<power>[⁺⁻]?[{_RAISED}]+)"
+    rf"|(?P<word>(?![{_RAISED}])[^\W\d](?:(?![{_RAISED}])\w)*)"
+    r"|(?P<sign>\*\*|//|<=|>=|==|!=|:=|.))"
+)
+_SIGNS = frozenset(["**", "//", "<=", ">=", "==", "!=", *"+-*/()<>,;=|%@~&"])
+_LOGIC = frozenset(["and", "or", "not"])
 INDEXED = re.compile(r"x[1-9][0-9]*")
 _CALLED = (SPOKEN - LETTERS) | set(SYNONYMS) - {"π"}
 _NUMBERED = re.compile(
     rf"(?P<function>{'|'.join([*(set(UNARY) - LETTERS), *SYNONYMS])})(?P<number>[0-9]+)(?P<rest>[^\W\d]+)"
 )
 _LONGEST = 20  # characters of a word that is taken apart
+
+
+@dataclass(frozen=True)
+class Lexeme:
+    """A piece: its canonical text, the blanks before it, and what was typed."""
+
+    kind: Kind
+    text: str
+    gap: str
+    typed: str
+
+
+def lexemes_of(line: str, names: frozenset[str]) -> list[Lexeme] | None:
+    """The pieces of a line; None if it has some that no formula has, such as quotes or `lambda`."""
+    found: list[Lexeme] = []
+    for match in _LEXEME.finditer(line.rstrip()):
+        gap, typed = match["gap"], match[0].lstrip()
+        if match["word"]:
+            word = unicodedata.normalize("NFKC", typed)
+            if not word.isidentifier() or (keyword.iskeyword(word) and word not in _LOGIC):
+                return None
+            parts = [word] if word in names else [part for part in re.split("(π)", word) if part]
+            for part in parts:
+                found.append(Lexeme("word", part, gap, part))
+                gap = ""
+        elif match["power"]:
+            found.append(Lexeme("power", "**" + typed.translate(_PLAIN).lstrip("+"), gap, typed))
+        elif match["number"] or match["foreign"]:  # foreign numbers are refused where they are read
+            found.append(Lexeme("number", typed, gap, typed))
+        elif typed == "√":
+            found.append(Lexeme("word", typed, gap, typed))
+        elif (sign := SYMBOLS.get(typed, typed)) in _SIGNS:
+            found.append(Lexeme("sign", sign, gap, typed))
+        else:
+            return None
+    return found
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -53,10 +106,8 @@ def taken_apart(word: str, factors: Collection[str], calls: bool) -> str | None:
         for end in range(len(word), start, -1):
             part = word[start:end]
             last, after_call = end == len(word), bool(readings[start]) and readings[start][-1] in _CALLED
-            fits = (part in factors and (last or not after_call)) or (
-                part in _CALLED and last is calls and not after_call
-            )
-            if fits:
+            called = part in _CALLED and last is calls and not after_call
+            if called or (part in factors and (last or not after_call)):
                 readings.setdefault(end, [*readings[start], part])
     parts = readings.get(len(word), [])
     if len(parts) < 2:

@@ -3,11 +3,9 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from .faults import Fault, add_fault
-from .lexemes import Lexeme
-from .screen import clip
+from .screen import Fault, add_fault, clip
 from .vocabulary import CONSTANTS, FIRST, INSTEAD, LETTERS, ORDERED, PAGE, RESERVED, SYNONYMS
-from .words import INDEXED, function_like, in_order, number_inside, strange_letter, taken_apart
+from .words import INDEXED, Lexeme, function_like, in_order, number_inside, strange_letter, taken_apart
 
 _READINGS = {"/": "divisor", "**": "exponent"}
 _USE = f"see {PAGE} for the functions that there are"
@@ -234,9 +232,8 @@ class CanonicalWriter:
         elif self.names is None and word[0] == "x" and word[1:].isdecimal() and not INDEXED.fullmatch(word):
             self.fault(f"the variable {clip(word)}", "count variables from x1", repair=False)
         elif self.names is None and (strange := strange_letter(word)):
-            self.fault(
-                f"the name {clip(word)}", f"name it in the domain, or use other letters than {strange}", repair=False
-            )
+            change = f"name it in the domain, or use other letters than {strange}"
+            self.fault(f"the name {clip(word)}", change, repair=False)
         else:
             self.put(lexeme, word)
             self.free.setdefault(word, []).append(len(self.pieces) - 1)

@@ -16,9 +16,9 @@ from torch.nn.functional import pad
 
 from ...formula import Formula, evaluate
 from ...formula.additive import additive_terms, components
+from ...formula.compact import gathered
 from ...formula.composition import Composition, U, ways
-from ...formula.rewriting import sum_of
-from ...formula.tree import Node, variables
+from ...formula.tree import Node, Sum, variables
 from ...layer.composed import ComposedLayer
 from ...layer.layer import Layer, added
 from ...target.ranges import bounds_on, range_of
@@ -113,7 +113,7 @@ def _constants(request: Request, lanes: list[PlannedLane]) -> Tensor:
     bias = torch.zeros(target.outputs, dtype=torch.float64)
     for output, tree in enumerate(target.formula.outputs):
         if not any(lane.output == output and lane.term.plain for lane in lanes):
-            alone = sum_of([term for term in additive_terms(tree) if not variables(term)])
+            alone = gathered(Sum, [term for term in additive_terms(tree) if not variables(term)])
             formula = Formula("", target.formula.names, (alone,))
             bias[output] = float(np.asarray(evaluate(formula, np.zeros((1, target.dimension))))[0, 0])
     return bias
@@ -158,7 +158,7 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
         lanes.append(lane)
     if variables(*rest):
         tolerance = share if beside else AFFINE_SHARE * share
-        lanes.append(PlannedLane(output, Composition(sum_of(rest), U), tolerance))
+        lanes.append(PlannedLane(output, Composition(gathered(Sum, rest), U), tolerance))
     return lanes, bool(chosen)
 
 

@@ -22,8 +22,9 @@ from fractions import Fraction
 from ...formula import Formula, to_text
 from ...formula.additive import additive_terms
 from ...formula.affine import Affine, along, contending, difference, flat
-from ...formula.rewriting import ZERO, kinks_in, sum_of
-from ...formula.tree import Node
+from ...formula.compact import ZERO, gathered
+from ...formula.rewriting import kinks_in
+from ...formula.tree import Node, Sum
 from ...layer.assemble import Frame, Layout
 from ...target.domain import Domain
 
@@ -120,7 +121,7 @@ def split(
     for (forms, lowest), row in weights.items():
         if any(row):
             kinks[carriers[forms]].append(Kink(forms, tuple(row), lowest))
-    outputs = tuple(sum_of(trees) for trees in remaining)
+    outputs = tuple(gathered(Sum, trees) for trees in remaining)
     text = "; ".join(to_text(output, formula.names) for output in outputs)
     left = dict.fromkeys(to_text(t, formula.names) for output in outputs for t in kinks_in(output))
     smooth = Formula(text, formula.names, outputs)

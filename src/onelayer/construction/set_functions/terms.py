@@ -22,9 +22,8 @@ from ...common.errors import InputError
 from ...formula import Formula, enclose, interval, to_text
 from ...formula.additive import additive_terms
 from ...formula.affine import Affine, difference, value_of
-from ...formula.compact import ONE, plus, times
-from ...formula.rewriting import sum_of
-from ...formula.tree import Node, Number, Tree, Variable, postorder, substituted, variables
+from ...formula.compact import ONE, gathered, plus, times
+from ...formula.tree import Node, Number, Sum, Tree, Variable, postorder, substituted, variables
 from ...target.domain import domain_of
 from ...target.ranges import range_of
 from .aggregates import EXAMPLE, OWN, Aggregate, SetFormula
@@ -83,7 +82,7 @@ def split(f: SetFormula, ends: tuple[float, float], longest: int) -> SumOfTerms:
             continue
         inputs = _of_one_kind(tuple(seen.inputs[index] for index in own), f.each)
         place = {index: Variable(k + 1) for k, index in enumerate(own)}
-        node = _renamed(sum_of(parts), place)
+        node = _renamed(gathered(Sum, parts), place)
         _require_possible(inputs, f.each)
         found = _one_form(node, inputs)
         if found is None:
@@ -91,7 +90,7 @@ def split(f: SetFormula, ends: tuple[float, float], longest: int) -> SumOfTerms:
             groups.append(Group(inputs, Formula("", names, (node,))))
         else:
             terms.append(found)
-    return SumOfTerms(sum_of(by_inputs[()]), tuple(terms), tuple(groups), f.each)
+    return SumOfTerms(gathered(Sum, by_inputs[()]), tuple(terms), tuple(groups), f.each)
 
 
 class _Inputs:

@@ -8,65 +8,42 @@ function, as in `bounds`.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from ..boxes import Deciding
 from ..derived import coefficients
 from ..expression import Formula
 from ..functions import FUNCTIONS, Function, Readings
-from ..tape import Algebra, Tape
+from ..tape import Tape
 from ..tree import Call, postorder
+from . import interval_series as of_series
 from .bounds import BOUNDS, Bounds, power_bounds
-from .interval_series import (
-    SLIP,
-    Series,
-    composed,
-    integrated,
-    narrowed,
-    outward,
-    padded,
-    pair,
-    power_of,
-    product,
-    product_of_ranges,
-    quotient,
-    range_of,
-    slope_of,
-    square_slope,
-    stacked,
-    sum_of_two,
-    with_range,
-)
+from .interval_series import SLIP, Series, integrated, power_of, product, range_of, slope_of, sum_of_two, with_range
 from .moments import MOMENTS
-from .series import TINY
 
 
-class AxisAlgebra(Algebra[Series, Any]):
-    """Series along all coordinates, up to an order; truth values are (true, false) masks. `lost`: where one has no range."""
-
-    key: Hashable = None
+class AxisAlgebra(Deciding[Series]):
+    """Series along all coordinates, up to an order. `lost`: where one has no range along some coordinate."""
 
     def __init__(self, lower: np.ndarray, upper: np.ndarray, half: np.ndarray, order: int) -> None:
         self.lower, self.upper, self.half, self.order = lower, upper, half, order
-        self.lost = np.zeros(len(lower), dtype=bool)
 
-    def _kept(self, x: Series) -> Series:
-        self.lost = self.lost | ~(np.isfinite(x[0][0]) & np.isfinite(x[1][0])).all(axis=0)
-        return x
-
-    def _constant(self, v: float, error: float) -> Series:
+    def known(self, v: float, error: float) -> Series:
         return np.full((1, 1, 1), v - error), np.full((1, 1, 1), v + error)
 
-    def number(self, value: Fraction) -> Series:
-        v = float(value)
-        return self._constant(v, 0.0 if Fraction(v) == value else SLIP * abs(v) + TINY)
+    def ends(self, value: Series) -> Bounds:
+        return range_of(value)
 
-    def constant(self, name: str) -> Series:
-        return self._constant(math.pi if name == "pi" else math.e, SLIP)
+    def chosen(self, where: Any, value: Series, other: Series) -> Series:
+        n = max(len(value[0]), len(other[0]))
+        parts = ([of_series.padded(x[end], n) for x in (value, other)] for end in (0, 1))
+        low, high = (np.where(where, *both) for both in parts)
+        return low, high
 
     def variable(self, index: int) -> Series:
         i, (b, D) = index - 1, self.lower.shape
@@ -76,141 +53,68 @@ class AxisAlgebra(Algebra[Series, Any]):
         return low, high
 
     def sum(self, terms: Sequence[Series]) -> Series:
-        return self._kept(reduce(sum_of_two, terms))
+        return self.kept(reduce(sum_of_two, terms))
 
     def negation(self, operand: Series) -> Series:
         return -operand[1], -operand[0]
 
     def product(self, factors: Sequence[Series]) -> Series:
-        return self._kept(reduce(lambda x, y: product(x, y, self.order), factors))
+        return self.kept(reduce(lambda x, y: product(x, y, self.order), factors))
 
     def quotient(self, dividend: Series, divisor: Series) -> Series:
-        return self._kept(quotient(dividend, divisor, self.order))
+        return self.kept(of_series.quotient(dividend, divisor, self.order))
 
     def integer_power(self, exponent: int, base: Series) -> Series:
-        n, x = abs(exponent), base
-        found: Series | None = None
-        while n:
-            if n % 2:
-                found = x if found is None else product(found, x, self.order)
-            n //= 2
-            x = self._square(x) if n else x
-        if found is None:
-            return self._constant(1.0, 0.0)
-        found = self._kept(with_range(found, power_bounds(*range_of(base), float(abs(exponent)))))
-        return found if exponent > 0 else self.quotient(self._constant(1.0, 0.0), found)
+        found = super().integer_power(abs(exponent), base)
+        found = self.kept(with_range(found, power_bounds(*range_of(base), float(abs(exponent))))) if exponent else found
+        return found if exponent >= 0 else self.quotient(self.known(1.0, 0.0), found)
 
-    def _square(self, x: Series) -> Series:
-        return with_range(product(x, x, self.order), power_bounds(*range_of(x), 2.0))
+    def square(self, value: Series) -> Series:
+        return with_range(product(value, value, self.order), power_bounds(*range_of(value), 2.0))
 
     def rational_power(self, exponent: Fraction, base: Series) -> Series:
         least, most = range_of(base)
-        logs, q = (
-            BOUNDS["log"](np.where(least > 0, least, most) if exponent > 0 else least, most),
-            self.number(exponent),
-        )
-        low, high = product_of_ranges(logs, range_of(q))
-        start = BOUNDS["exp"](*outward(low, high, np.maximum(np.abs(low), np.abs(high))))
+        logs = BOUNDS["log"](np.where(least > 0, least, most) if exponent > 0 else least, most)
+        low, high = of_series.product_of_ranges(logs, range_of(self.number(exponent)))
+        start = BOUNDS["exp"](*of_series.outward(low, high, np.maximum(np.abs(low), np.abs(high))))
         start = np.where(least > 0, start[0], 0.0), start[1]
-        return self._kept(power_of(base, float(exponent), start, self.order))
+        return self.kept(power_of(base, float(exponent), start, self.order))
 
-    def power(self, base: Series, exponent: Series) -> Series:
-        return self.call("exp", [self.product([exponent, self.call("log", [base])])])
-
-    def call(self, name: str, arguments: Sequence[Series]) -> Series:
-        u = arguments[0]
-        if name in ("min", "max"):
-            return reduce(lambda x, y: self._extreme(x, y, name == "max"), arguments)
-        if name == "abs":
-            return self._extreme(u, self.negation(u), True)
-        if name == "sqr":
-            return self._kept(self._square(u))
-        if name == "atan2":
-            return self._angle(u, arguments[1])
+    def function(self, name: str, u: Series) -> Series:
         start = BOUNDS[name](*range_of(u))
         if len(u[0]) == 1:
-            return self._kept(stacked([start]))
-        return self._kept(self._called(name, u, start))
-
-    def _called(self, name: str, u: Series, start: Bounds) -> Series:
+            return of_series.stacked([start])
         slope = SLOPES_OF_ARRAYS[name]
         if slope is not None:
             return integrated(u, start, slope_of(slope.run(_OfOneSeries(self, u))[0]), self.order)
         match name:
             case "exp":
                 return integrated(u, start, lambda y, j: y[j], self.order)
-            case "sin" | "cos":
-                sine, cosine = pair(u, BOUNDS["sin"](*range_of(u)), BOUNDS["cos"](*range_of(u)), -1.0, self.order)
-                return sine if name == "sin" else cosine
-            case "sinh" | "cosh":
-                sinh, cosh = pair(u, BOUNDS["sinh"](*range_of(u)), BOUNDS["cosh"](*range_of(u)), 1.0, self.order)
-                return sinh if name == "sinh" else cosh
-            case "tan":
-                return integrated(u, start, square_slope(1.0, 0.0, 1.0), self.order)
-            case "tanh":
-                return integrated(u, start, square_slope(1.0, 0.0, -1.0), self.order)
-            case "sigmoid":
-                return integrated(u, start, square_slope(0.0, 1.0, -1.0), self.order)
+            case "sin" | "cos" | "sinh" | "cosh":
+                both = ("sin", "cos") if name in ("sin", "cos") else ("sinh", "cosh")
+                first, second = (BOUNDS[one](*range_of(u)) for one in both)
+                return of_series.pair(u, first, second, -1.0 if both[0] == "sin" else 1.0, self.order)[both.index(name)]
+            case "tan" | "tanh" | "sigmoid":
+                return integrated(u, start, of_series.square_slope(*SQUARES[name]), self.order)
             case "sinc" | "exprel" | "sinc1" | "exprel1":  # by the integral, and as a quotient
-                whole = composed(u, MOMENTS[name](*range_of(u), self.order), self.order)
+                whole = of_series.composed(u, MOMENTS[name](*range_of(u), self.order), self.order)
                 above = self.call({"sinc": "sin", "exprel": "expm1", "sinc1": "cos", "exprel1": "exp"}[name], [u])
                 if name.endswith("1"):
                     above = sum_of_two(above, self.negation(self.call(name[:-1], [u])))
-                return with_range(narrowed(whole, quotient(above, u, self.order)), start)
+                return with_range(of_series.narrowed(whole, of_series.quotient(above, u, self.order)), start)
             case "erf":
-                bell = self.call("exp", [self.negation(self._square(u))])
-                slope = product(self._constant(2 / math.sqrt(math.pi), SLIP), bell, self.order)
-                return integrated(u, start, slope_of(slope), self.order)
-            case "cbrt":
-                return power_of(u, 1 / 3, start, self.order)
-            case "sqrt":
-                return power_of(u, 0.5, start, self.order)
+                bell = self.call("exp", [self.negation(self.square(u))])
+                steep = product(self.known(2 / math.sqrt(math.pi), SLIP), bell, self.order)
+                return integrated(u, start, slope_of(steep), self.order)
+            case "cbrt" | "sqrt":
+                return power_of(u, 1 / 3 if name == "cbrt" else 0.5, start, self.order)
             case "asin" | "acos":
-                left = sum_of_two(self._constant(1.0, 0.0), self.negation(self._square(u)))
+                left = sum_of_two(self.known(1.0, 0.0), self.negation(self.square(u)))
                 steep = _OfOneSeries(self, u).rational_power(Fraction(-1, 2), left)
                 return integrated(u, start, slope_of(steep if name == "asin" else self.negation(steep)), self.order)
             case _:
                 known = coefficients(FUNCTIONS[name], *range_of(u), self.order)
-                return with_range(composed(u, known, self.order), start)
-
-    def _angle(self, y: Series, x: Series) -> Series:
-        """atan2(y, x) by the quotient that is defined; where y ≥ 0 and x < 0 from above the cut."""
-        lost, half_turn = self.lost, self._constant(math.pi / 2, SLIP)
-        below, across = (self.call("atan", [self.quotient(a, b)]) for a, b in ((y, x), (x, y)))
-        self.lost = lost  # one of the quotients is enough
-        found = self._constant(math.nan, 0.0)
-        for where, value in (
-            ((x[1][0] < 0) & (y[0][0] >= 0), sum_of_two(sum_of_two(half_turn, half_turn), below)),
-            (y[0][0] > 0, sum_of_two(half_turn, self.negation(across))),
-            (y[1][0] < 0, self.negation(sum_of_two(half_turn, across))),
-            (x[0][0] > 0, below),
-        ):
-            n = max(len(value[0]), len(found[0]))
-            low, high = (np.where(where, padded(value[end], n), padded(found[end], n)) for end in (0, 1))
-            found = low, high
-        return self._kept(found)
-
-    def _extreme(self, x: Series, y: Series, largest: bool) -> Series:
-        above, below = x[0][0] > y[1][0], x[1][0] < y[0][0]
-        self.lost = self.lost | ~(above | below).all(axis=0)
-        return self.where((above, below) if largest else (below, above), x, y)
-
-    def where(self, condition: Any, yes: Series, no: Series) -> Series:
-        decided = (condition[0] | condition[1]).reshape(-1, np.shape(condition[0])[-1])
-        self.lost = self.lost | ~decided.all(axis=0)
-        n = max(len(yes[0]), len(no[0]))
-        low, high = (np.where(condition[0], padded(yes[end], n), padded(no[end], n)) for end in (0, 1))
-        return low, high
-
-    def comparison(self, relation: str, left: Series, right: Series) -> Any:
-        below, above = left[1][0] < right[0][0], left[0][0] > right[1][0]
-        return (below, above) if relation in ("<", "<=") else (above, below)
-
-    def conjunction(self, parts: Sequence[Any]) -> Any:
-        return reduce(np.logical_and, [p[0] for p in parts]), reduce(np.logical_or, [p[1] for p in parts])
-
-    def complement(self, part: Any) -> Any:
-        return part[1], part[0]
+                return with_range(of_series.composed(u, known, self.order), start)
 
 
 class _OfOneSeries(AxisAlgebra):
@@ -233,6 +137,7 @@ def _slope_of_arrays(f: Function) -> Tape | None:
 
 
 SLOPES_OF_ARRAYS = Readings(_slope_of_arrays)
+SQUARES = {"tan": (1.0, 0.0, 1.0), "tanh": (1.0, 0.0, -1.0), "sigmoid": (0.0, 1.0, -1.0)}  # the slope in 1, y and y²
 BY_HAND = ("exp", "sin", "cos", "sinh", "cosh", "tan", "tanh", "sigmoid", "cbrt", "sqrt", "asin", "acos", "erf")
 
 
@@ -263,6 +168,6 @@ def axis_coefficients(
     for series in found:
         low, high = (np.zeros((order + 1, D, b)) for _ in range(2))
         low[: len(series[0])], high[: len(series[1])] = series
-        bad = algebra.lost | ~(np.isfinite(low) & np.isfinite(high))
+        bad = np.any(algebra.lost, axis=0) | ~(np.isfinite(low) & np.isfinite(high))
         results.append((np.where(bad, -np.inf, low), np.where(bad, np.inf, high)))
     return results

@@ -26,6 +26,18 @@ erf, expit, exprel, softplus, sinc = (
 )
 
 
+def farthest(low: np.ndarray, high: np.ndarray) -> Bounds:
+    """(smallest, largest) |u| on [low, high]."""
+    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    return near, np.maximum(np.abs(low), np.abs(high))
+
+
+def bounded(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:
+    """The bounds where they are good and finite, infinite ones elsewhere."""
+    good = good & np.isfinite(low) & np.isfinite(high)
+    return np.where(good, low, -np.inf), np.where(good, high, np.inf)
+
+
 def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
     """The range of u^q; unbounded where it is not defined."""
     slip = LIBRARY * (1 + abs(q))
@@ -43,16 +55,11 @@ def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
     else:
         good = low >= 0 if q > 0 else low > 0
     least, most = least - slip * np.abs(least) - TINY, most + slip * np.abs(most) + TINY
-    if not whole or q % 2 == 0:
-        least = np.maximum(least, 0.0)
-    good = good & np.isfinite(least) & np.isfinite(most)
-    return np.where(good, least, -np.inf), np.where(good, most, np.inf)
+    return bounded(np.maximum(least, 0.0) if not whole or q % 2 == 0 else least, most, good)
 
 
 def _widened(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:
-    low, high = low - LIBRARY * np.abs(low) - TINY, high + LIBRARY * np.abs(high) + TINY
-    good = good & np.isfinite(low) & np.isfinite(high)
-    return np.where(good, low, -np.inf), np.where(good, high, np.inf)
+    return bounded(low - LIBRARY * np.abs(low) - TINY, high + LIBRARY * np.abs(high) + TINY, good)
 
 
 def _wave_bounds(low: np.ndarray, high: np.ndarray, phase: float) -> Bounds:
@@ -79,8 +86,7 @@ def same_branch(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     """Even, decreasing up to 4.4934…, where it is −0.21723…; sin(u)/u beyond."""
-    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-    far = np.maximum(np.abs(low), np.abs(high))
+    near, far = farthest(low, high)
     first = near < TURN
     apart = np.maximum(near, TURN)
     waves = _wave_bounds(apart, np.maximum(far, apart), 0.0)
@@ -97,7 +103,7 @@ def _sinc1_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     """sinc′: by its series near 0; everywhere |sinc′(u)| ≤ 0.43619 and (1 + 1/|u|)/|u|."""
     from .moments import MOMENTS
 
-    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    near = farthest(low, high)[0]
     most = np.minimum((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
     least, largest = (end[0] for end in MOMENTS["sinc1"](low, high, 0))
     return np.fmax(least, -most), np.fmin(largest, most)
@@ -116,9 +122,7 @@ def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     ends = _gelu(low), _gelu(high)
     slip = 4 * LIBRARY * (np.abs(low) + np.abs(high)) + TINY
     least = np.where((low < -0.7517) & (high > -0.7519), GELU_LOWEST, np.minimum(*ends) - slip)
-    most = np.maximum(*ends) + slip
-    good = np.isfinite(low) & np.isfinite(high)
-    return np.where(good, least, -np.inf), np.where(good, most, np.inf)
+    return bounded(least, np.maximum(*ends) + slip, np.isfinite(low) & np.isfinite(high))
 
 
 def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
@@ -137,8 +141,8 @@ def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
         return _cut(_widened(*ends, good), shape.least, shape.most)  # type: ignore[union-attr]
 
     def even(low: np.ndarray, high: np.ndarray) -> Bounds:
-        near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-        return _cut(_widened(phi(near), phi(np.maximum(np.abs(low), np.abs(high)))), shape.least, None)  # type: ignore[union-attr]
+        near, far = farthest(low, high)
+        return _cut(_widened(phi(near), phi(far)), shape.least, None)  # type: ignore[union-attr]
 
     match shape:
         case Monotone():

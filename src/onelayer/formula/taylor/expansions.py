@@ -15,19 +15,14 @@ import numpy as np
 from ...common.outward import UP
 from .. import derived
 from ..functions import Function, Readings
-from .bounds import LIBRARY, erf, expit, exprel, same_branch, softplus
+from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
+from .moments import summed
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
-SERIES = 1.5  # nearer to 0 derivatives of sin(u)/u and (e^u − 1)/u are summed: 26 terms leave less than 1e-20
+SERIES = 1.5  # nearer to 0 derivatives of sin(u)/u and (e^u − 1)/u are summed
 SQRT_PI = math.sqrt(math.pi)
 Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # coefficients, sizes of terms, max |φ⁗|
-
-
-def farthest(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(smallest, largest) |u| on [low, high]."""
-    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-    return near, np.maximum(np.abs(low), np.abs(high))
 
 
 def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
@@ -46,16 +41,10 @@ def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [np.abs(t) for t in a], _checked(6 * (1 / low) ** 4, low > 0)
 
 
-def _expm1(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    a, _, fourth = _exp(c, low, high)
-    a = [np.expm1(c), *a[1:]]
-    return a, [np.abs(t) for t in a], fourth
-
-
-def _log1p(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    a, _, fourth = _log(1 + c, 1 + low, 1 + high)
-    a = [np.log1p(c), *a[1:]]
-    return a, [np.abs(t) for t in a], fourth
+def _beside(value: np.ndarray, other: Expansion, sign: float = 1.0) -> Expansion:
+    """Of a function that differs from another one, or minus that, by a constant."""
+    a = [value, *(sign * t for t in other[0][1:])]
+    return a, [np.abs(t) for t in a], other[2]
 
 
 def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -63,12 +52,8 @@ def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     a, sizes, _ = _sigmoid(c, low, high)
     high_slope, low_slope = (e / (1 + e) ** 2 for e in (np.exp(-v) for v in farthest(low, high)))
     factor = np.maximum(np.abs(1 - 6 * high_slope), np.abs(1 - 6 * low_slope)) + 8 * LIBRARY
-    whole = softplus(c)
-    return (
-        [whole, a[0], a[1] / 2, a[2] / 3],
-        [whole, sizes[0], sizes[1] / 2, sizes[2] / 3],
-        _checked(high_slope * (1 + SLIP) * factor, True),
-    )
+    terms, sizes = ([softplus(c), t[0], t[1] / 2, t[2] / 3] for t in (a, sizes))
+    return terms, sizes, _checked(high_slope * (1 + SLIP) * factor, True)
 
 
 def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -78,53 +63,35 @@ def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) * (1 / near) ** 4 * (1 + SLIP), near > 0)
 
 
-def _moments(c: np.ndarray, phases: list[np.ndarray], start: np.ndarray, sums: list[np.ndarray]) -> Expansion:
-    """Derivatives J_n of φ(u)/u from u·J_n + n·J_(n−1) = φ^(n)(u), and near 0 from their series (`sums`, of such sizes): the
-    last four of them, as many as there are phases."""
+def _over_argument(
+    c: np.ndarray, phases: list[np.ndarray], start: np.ndarray, kind: str
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Derivatives J_n of φ(u)/u from u·J_n + n·J_(n−1) = φ^(n)(u), near 0 as sums: the last four, as many as phases."""
     a, sizes = [start], [np.abs(start)]
     for n in range(1, len(phases)):
         a.append((phases[n] - n * a[-1]) / c)
         sizes.append((np.abs(phases[n]) + n * sizes[-1]) / np.abs(c))
-    small = np.abs(c) < SERIES
-    factorials = (1.0, 1.0, 2.0, 6.0)
-    a = [np.where(small, s, t) / k for s, t, k in zip(sums[-4:], a[-4:], factorials, strict=True)]
-    sizes = [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes[-4:], factorials, strict=True)]
-    return a, sizes, np.zeros_like(c)
+    small, near, factorials = np.abs(c) < SERIES, summed(len(phases) - 1, kind, c), (1.0, 1.0, 2.0, 6.0)
+    a = [np.where(small, s, t) / k for s, t, k in zip(near[-4:], a[-4:], factorials, strict=True)]
+    return a, [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes[-4:], factorials, strict=True)]
 
 
 def _sinc(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) -> Expansion:
     """sinc^(n)(u) = ∫t^n cos(tu + nπ/2)dt over [0, 1], so |sinc^(n)| ≤ 1/(n + 1), and ≤ (1 + n·max|sinc^(n−1)|)/|u|."""
     s, k = np.sin(c), np.cos(c)
-    sums = [_series(c, [_sinc_term(n, j) for j in range(26)]) for n in range(4 + first)]
-    a, sizes, _ = _moments(c, [s, k, -s, -k, s][: 4 + first], s / c, sums)
+    terms = _over_argument(c, [s, k, -s, -k, s][: 4 + first], s / c, "wave")
     near, largest = farthest(low, high)[0], np.ones_like(c)
     for n in range(1, 5 + first):
-        largest = np.minimum((1 + n * largest) / near, 1 / (n + 1)) if n > 1 else np.minimum(2 / near, 0.5)
-    return a, sizes, _checked(largest, True)
-
-
-def _sinc_term(n: int, j: int) -> float:
-    """The coefficient of c^j in the series of sinc^(n)(c)."""
-    m = n + j
-    return 0.0 if m % 2 else (-1) ** (m // 2) * math.perm(m, n) / math.factorial(m + 1)
+        largest = np.minimum((1 + n * largest) / near, 1 / (n + 1))
+    return *terms, _checked(largest, True)
 
 
 def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) -> Expansion:
     """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1] increases: ≤ e^u·min(1/(n + 1), 1/u), and ≤ exprel(u)/(n + 1) for u < 0."""
-    e = np.exp(c)
-    sums = [_series(c, [1 / (math.factorial(j) * (n + 1 + j)) for j in range(26)]) for n in range(4 + first)]
-    a, sizes, _ = _moments(c, [e] * (4 + first), exprel(c), sums)
+    terms = _over_argument(c, [np.exp(c)] * (4 + first), exprel(c), "right")
     most = 5.0 + first
     fourth = np.where(high > 0, np.exp(high) / np.maximum(most, high), exprel(np.minimum(high, 0.0)) / most)
-    return a, sizes, _checked(fourth * (1 + SLIP), True)
-
-
-def _series(c: np.ndarray, coefficients: list[float]) -> np.ndarray:
-    """Σ coefficient_j c^j near 0."""
-    x, found = np.clip(c, -SERIES, SERIES), np.zeros_like(c)
-    for coefficient in reversed(coefficients):
-        found = found * x + coefficient
-    return found
+    return *terms, _checked(fourth * (1 + SLIP), True)
 
 
 def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -133,9 +100,8 @@ def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [np.abs(t) for t in a], _checked(15 / 16 * (1 / np.sqrt(low)) ** 7, low > 0)
 
 
-def _wave(c: np.ndarray, low: np.ndarray, high: np.ndarray, cosine: bool) -> Expansion:
-    s, k = (np.cos(c), -np.sin(c)) if cosine else (np.sin(c), np.cos(c))
-    one = np.ones_like(c)
+def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
+    one = np.ones_like(s)
     return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
 
 
@@ -162,11 +128,8 @@ def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
 def _sigmoid(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     """σ(u) = (1 + tanh(u/2))/2."""
     a, sizes, fourth = _tanh(c / 2, low / 2, high / 2)
-    return (
-        [expit(c), a[1] / 4, a[2] / 8, a[3] / 16],
-        [expit(c), sizes[1] / 4, sizes[2] / 8, sizes[3] / 16],
-        fourth / 32,
-    )
+    terms, sizes = ([expit(c), t[1] / 4, t[2] / 8, t[3] / 16] for t in (a, sizes))
+    return terms, sizes, fourth / 32
 
 
 def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -178,15 +141,12 @@ def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [np.abs(a[0]), q, np.abs(a[2]), (3 * c * c + 1) * q**3 / 3], _checked(np.minimum(fourth, 5.0), True)
 
 
-def _asin(c: np.ndarray, low: np.ndarray, high: np.ndarray, sign: float) -> Expansion:
-    """asin⁗ = (9u + 6u³)(1 − u²)^(−7/2); acos = π/2 − asin."""
+def _asin(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """asin⁗ = (9u + 6u³)(1 − u²)^(−7/2)."""
     q = (1 - c) * (1 + c)
     a = [np.arcsin(c), q**-0.5, c * q**-1.5 / 2, (1 + 2 * c * c) * q**-2.5 / 6]
     far = farthest(low, high)[1]
     fourth = _checked((9 * far + 6 * far**3) * ((1 - far) * (1 + far)) ** -3.5, far < 1)
-    a = [sign * t for t in a]
-    if sign < 0:
-        a[0] = np.arccos(c)
     return a, [np.abs(t) for t in a], fourth
 
 
@@ -198,15 +158,8 @@ def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     steep = 2 / SQRT_PI * np.exp(-near * near)
     fourth = steep * far * np.maximum(np.abs(12 - 8 * near**2), np.abs(12 - 8 * far**2))
     spread = d * (1 + c * c)  # the exponent is rounded too
-    return (
-        a,
-        [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3],
-        _checked(_at_most(fourth, 20.0), True),
-    )
-
-
-def _at_most(value: np.ndarray, most: float) -> np.ndarray:
-    return np.minimum(np.where(np.isnan(value), np.inf, value), most)
+    sizes = [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3]
+    return a, sizes, _checked(np.fmin(fourth, 20.0), True)
 
 
 def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -225,7 +178,7 @@ def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansi
     fourth = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) * largest
     spread = density * (1 + c * c)
     sizes = [np.abs(c), 1 + np.abs(c) * spread, spread * (2 + c * c) / 2, spread * (np.abs(c) ** 3 + 4 * np.abs(c)) / 6]
-    return a, sizes, _checked(_at_most(fourth, 2.0), True)
+    return a, sizes, _checked(np.fmin(fourth, 2.0), True)
 
 
 def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
@@ -239,7 +192,7 @@ def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expa
         off = [(at[1][k] - at[0][k]) / 2 + LIBRARY * np.abs(a[k]) for k in range(4)]
         sizes = [np.maximum(np.abs(a[k]), off[k] / SLIP * UP) for k in range(4)]
         fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
-        return a, sizes, _checked(np.where(np.isnan(fourth), np.inf, fourth), True)
+        return a, sizes, _checked(np.fmin(fourth, np.inf), True)
 
     return on
 
@@ -256,17 +209,17 @@ EXPANSIONS = Readings(
     exp=_exp,
     log=_log,
     sqrt=_sqrt,
-    sin=lambda c, low, high: _wave(c, low, high, cosine=False),
-    cos=lambda c, low, high: _wave(c, low, high, cosine=True),
+    sin=lambda c, low, high: _wave(np.sin(c), np.cos(c)),
+    cos=lambda c, low, high: _wave(np.cos(c), -np.sin(c)),
     tan=_tan,
     tanh=_tanh,
     sigmoid=_sigmoid,
     erf=_erf,
     atan=_atan,
-    asin=lambda c, low, high: _asin(c, low, high, 1.0),
-    acos=lambda c, low, high: _asin(c, low, high, -1.0),
-    expm1=_expm1,
-    log1p=_log1p,
+    asin=_asin,
+    acos=lambda c, low, high: _beside(np.arccos(c), _asin(c, low, high), -1.0),
+    expm1=lambda c, low, high: _beside(np.expm1(c), _exp(c, low, high)),
+    log1p=lambda c, low, high: _beside(np.log1p(c), _log(1 + c, 1 + low, 1 + high)),
     softplus=_softplus,
     sinc=_sinc,
     exprel=_exprel,

@@ -7,7 +7,7 @@ wherever f is defined; if `strict`, bounds are finite only where f is proved to 
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -16,8 +16,8 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from .. import Condition
+from ..boxes import OnBoxes
 from ..functions import natural_domain
-from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
 from .series import TINY, Space, Taylor
@@ -43,26 +43,27 @@ class Truth:
     lost: np.ndarray
 
 
-class TaylorAlgebra(Algebra[Enclosed, Truth]):
+class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
     """Values over the boxes of a space."""
-
-    key: Hashable = None
 
     def __init__(self, space: Space, strict: bool = False) -> None:
         self.space, self.strict = space, strict
         self.shape: tuple[int, ...] = (space.boxes,)  # of every value
         self.undecided = np.zeros(space.boxes, dtype=bool)
 
-    def number(self, value: Fraction) -> Enclosed:
-        v = float(value)
-        return self._constant(v, 0.0 if Fraction(v) == value else 2 * U * abs(v) + TINY)
-
-    def constant(self, name: str) -> Enclosed:
-        return self._constant(np.pi if name == "pi" else np.e, 4e-16)
-
-    def _constant(self, v: float, error: float) -> Enclosed:
+    def known(self, v: float, error: float) -> Enclosed:
         at = np.full(self.shape, v)
         return Enclosed(self.space.constant(at, error), at - error, at + error)
+
+    def ends(self, value: Enclosed) -> tuple[np.ndarray, np.ndarray]:
+        return value.low, value.high
+
+    def chosen(self, where: np.ndarray, value: Enclosed, other: Enclosed) -> Enclosed:
+        low, high = np.where(where, value.low, other.low), np.where(where, value.high, other.high)
+        return Enclosed(other.model.choose(where, value.model), low, high)
+
+    def _between(self, low: np.ndarray, high: np.ndarray) -> Enclosed:
+        return Enclosed(self.space.between(low, high), low, high)
 
     def variable(self, index: int) -> Enclosed:
         i = index - 1
@@ -121,9 +122,6 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         found = self._tight(y, np.fmax(low, 0.0) if q % 2 == 0 else low, high)
         return found if q < 0 or q.is_integer() else self._defined("sqrt", base, found)
 
-    def power(self, base: Enclosed, exponent: Enclosed) -> Enclosed:
-        return self.call("exp", [self._times(exponent, self.call("log", [base]))])
-
     def call(self, name: str, arguments: Sequence[Enclosed]) -> Enclosed:
         u = arguments[0]
         if name in ("min", "max"):
@@ -134,7 +132,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         if name == "sqr":
             return self._power(u, 2.0)
         if name == "atan2":
-            return self._angle(u, arguments[1])
+            whole = np.where(arguments[1].high < 0, 3.2, np.inf)  # all angles across the cut, where y = 0 and x < 0
+            return self.angle(u, arguments[1], self._between(-whole, whole))
         if name == "floor":
             self.undecided |= ~(np.floor(u.low) == np.floor(u.high))
         y = apply(name, u.model, (u.low, u.high))
@@ -145,26 +144,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         domain = natural_domain(name) if self.strict else None
         if domain is None:
             return found
-        inside = (u.low >= domain[0]) & (u.high <= domain[1])
-        low, high = np.where(inside, found.low, -np.inf), np.where(inside, found.high, np.inf)
-        return Enclosed(found.model.choose(~inside, self.space.between(low, high)), low, high)
-
-    def _angle(self, y: Enclosed, x: Enclosed) -> Enclosed:
-        """atan2: the angle of (x, y) by the quotient that is defined; all angles across the cut, where y = 0 and x < 0."""
-        half_turn = self._constant(np.pi / 2, 4e-16)
-        below, across = self.call("atan", [self.quotient(y, x)]), self.call("atan", [self.quotient(x, y)])
-        whole = np.where(x.high < 0, 3.2, np.inf)
-        found = Enclosed(self.space.between(-whole, whole), -whole, whole)
-        turned = self.sum([half_turn, half_turn, below])
-        for where, value in (
-            ((x.high < 0) & (y.low >= 0), turned),
-            (y.low > 0, self._plus(half_turn, self.negation(across))),
-            (y.high < 0, self.negation(self._plus(half_turn, across))),
-            (x.low > 0, below),
-        ):
-            low, high = np.where(where, value.low, found.low), np.where(where, value.high, found.high)
-            found = Enclosed(found.model.choose(where, value.model), low, high)
-        return found
+        inside, whole = (u.low >= domain[0]) & (u.high <= domain[1]), np.full(self.shape, np.inf)
+        return self.chosen(inside, found, self._between(-whole, whole))
 
     def _largest(self, values: list[Enclosed], sign: float) -> Enclosed:
         """max, or min as −max(−·)."""
@@ -185,10 +166,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         self.undecided |= unsure
         hull = np.minimum(yes.low, no.low), np.maximum(yes.high, no.high)
         hull = np.where(condition.lost, -np.inf, hull[0]), np.where(condition.lost, np.inf, hull[1])
-        model = no.model.choose(condition.yes, yes.model).choose(unsure, self.space.between(*hull))
-        low = np.where(unsure, hull[0], np.where(condition.yes, yes.low, no.low))
-        high = np.where(unsure, hull[1], np.where(condition.yes, yes.high, no.high))
-        return Enclosed(model, low, high)
+        return self.chosen(unsure, self._between(*hull), self.chosen(condition.yes, yes, no))
 
     def comparison(self, relation: str, left: Enclosed, right: Enclosed) -> Truth:
         gap = self._plus(left, self.negation(right))

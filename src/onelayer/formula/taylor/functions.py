@@ -8,8 +8,8 @@ Where the plain range of φ (`bounds`) is tighter than the remainder it takes ov
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from .bounds import BOUNDS, Bounds, power_bounds
-from .expansions import EXPANSIONS, SLIP, Expansion, farthest
+from .bounds import BOUNDS, Bounds, bounded, farthest, power_bounds
+from .expansions import EXPANSIONS, SLIP, Expansion
 from .series import TINY, Taylor
 
 
@@ -44,8 +44,7 @@ def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
 
 def _defined(low: np.ndarray, high: np.ndarray, bounds: Bounds) -> Bounds:
     """No bounds where the argument has none: it may be undefined there, and so is the result."""
-    good = np.isfinite(low) & np.isfinite(high)
-    return np.where(good, bounds[0], -np.inf), np.where(good, bounds[1], np.inf)
+    return bounded(*bounds, np.isfinite(low) & np.isfinite(high))
 
 
 def _range(u: Taylor, known: Bounds | None) -> Bounds:

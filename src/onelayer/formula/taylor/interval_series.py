@@ -15,9 +15,8 @@ from .series import TINY
 
 SLIP = 1e-14
 Series: TypeAlias = tuple[np.ndarray, np.ndarray]
-Coefficients: TypeAlias = Callable[
-    [list[Bounds], int], Bounds
-]  # from coefficients 0 … j of y that of order j of something
+# from coefficients 0 … j of y that of order j of something
+Coefficients: TypeAlias = Callable[[list[Bounds], int], Bounds]
 
 
 def outward(low: Any, high: Any, size: Any) -> Bounds:
@@ -104,14 +103,19 @@ def quotient(x: Series, y: Series, order: int) -> Series:
     return stacked(found)
 
 
+def _next(u: Series, slopes: list[Bounds], j: int) -> Bounds:
+    """y_j where y' = slope·u': j y_j = Σ_{i≥1} i u_i slope_{j−i}."""
+    low, high = convolved(u, stacked(slopes), j, first=1, weighted=True)
+    return outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j)
+
+
 def integrated(u: Series, start: Bounds, slope: Coefficients, order: int) -> Series:
-    """y with y_0 = start and y' = slope(y)·u': j y_j = Σ_{i≥1} i u_i slope_{j−i}."""
+    """y with y_0 = start and y' = slope(y)·u'."""
     y: list[Bounds] = [start]
     slopes: list[Bounds] = []
     for j in range(1, order + 1):
         slopes.append(slope(y, j - 1))
-        low, high = convolved(u, stacked(slopes), j, first=1, weighted=True)
-        y.append(outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j))
+        y.append(_next(u, slopes, j))
     return stacked(y)
 
 
@@ -141,13 +145,8 @@ def pair(u: Series, first: Bounds, second: Bounds, sign: float, order: int) -> t
     """(y, z) with y' = z u', z' = sign·y u': sine and cosine, or the hyperbolic ones."""
     y, z = [first], [second]
     for j in range(1, order + 1):
-        rows = []
-        for other, factor in ((z, 1.0), (y, sign)):
-            low, high = convolved(u, stacked(other), j, first=1, weighted=True)
-            low, high = (low, high) if factor > 0 else (-high, -low)
-            rows.append(outward(low / j, high / j, (np.abs(low) + np.abs(high)) / j))
-        y.append(rows[0])
-        z.append(rows[1])
+        own, other = _next(u, z, j), _next(u, y, j)
+        y, z = [*y, own], [*z, other if sign > 0 else (-other[1], -other[0])]
     return stacked(y), stacked(z)
 
 
@@ -159,11 +158,8 @@ def power_of(u: Series, q: float, start: Bounds, order: int) -> Series:
         for i in range(1, min(j, len(u[0]) - 1) + 1):
             factor = q * i - j + i
             a, b = product_of_ranges((u[0][i], u[1][i]), y[j - i])
-            a, b = (factor * a, factor * b) if factor > 0 else (factor * b, factor * a)
-            terms = (abs(q) * i + j + i) * np.maximum(
-                *(np.abs(t) for t in product_of_ranges((u[0][i], u[1][i]), y[j - i]))
-            )
-            low, high, size = low + a, high + b, size + terms
+            size = size + (abs(q) * i + j + i) * np.maximum(np.abs(a), np.abs(b))
+            low, high = (low + factor * a, high + factor * b) if factor > 0 else (low + factor * b, high + factor * a)
         low, high = product_of_ranges(outward(low / j, high / j, size), below)
         y.append(outward(low, high, np.maximum(np.abs(low), np.abs(high))))
     return stacked(y)

@@ -10,6 +10,7 @@ For u < 0 the sum has terms of one sign as well: J_k(u) = e^u·Σ_j |u|^j k!/(k 
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -36,28 +37,25 @@ def _factors(order: int, kind: str) -> np.ndarray:
     return np.array([[factor(k, j) for j in range(TERMS)] for k in range(order + 1)])
 
 
-def _powers(u: np.ndarray) -> np.ndarray:
-    """u^j/j!, [j, …]; nan beyond FARTHEST."""
-    powers = [np.where(np.abs(u) <= FARTHEST, 1.0, np.nan)]
+def _down(values: Any, like: np.ndarray) -> np.ndarray:
+    """One value for each order, along a new first axis of arrays."""
+    return np.asarray(values, float).reshape(-1, *[1] * like.ndim)
+
+
+def summed(order: int, kind: str, u: np.ndarray) -> np.ndarray:
+    """The sums for orders up to this one, [k, …]; nan beyond FARTHEST."""
+    powers = [np.where(np.abs(u) <= FARTHEST, 1.0, np.nan)]  # u^j/j!
     for j in range(1, TERMS):
         powers.append(powers[-1] * u / j)
-    return np.stack(powers)
-
-
-def _summed(order: int, kind: str, powers: np.ndarray) -> np.ndarray:
-    return np.tensordot(_factors(order, kind), powers, axes=1)
-
-
-def _factorials(order: int, like: np.ndarray) -> np.ndarray:
-    return np.array([math.factorial(k) for k in range(order + 1)], dtype=float).reshape(-1, *[1] * like.ndim)
+    return np.tensordot(_factors(order, kind), np.stack(powers), axes=1)
 
 
 def _exprel(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     ends = []
     for u in (low, high):
-        powers = _powers(np.abs(u))
-        ends.append(np.where(u < 0, np.exp(u) * _summed(order, "left", powers), _summed(order, "right", powers)))
-    factorials = _factorials(order, low)
+        left, right = (summed(order, side, np.abs(u)) for side in ("left", "right"))
+        ends.append(np.where(u < 0, np.exp(u) * left, right))
+    factorials = _down([math.factorial(k) for k in range(order + 1)], low)
     return np.fmax(ends[0] * (1 - SLIP) / factorials - TINY, 0.0), ends[1] * (1 + SLIP) / factorials + TINY
 
 
@@ -65,12 +63,10 @@ def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     """Around the middle c, with half a width r: φ^(k)(c) ± (r|φ^(k+1)(c)| + r²/2(k + 3)); and ± 1/(k + 1)."""
     c = low / 2 + high / 2
     r = np.maximum(high - c, c - low) * (1 + SLIP) + TINY
-    powers = _powers(c)
-    at, slip = _summed(order + 1, "wave", powers), SLIP * np.exp(np.abs(c))
-    k = np.arange(order + 1.0).reshape(-1, *[1] * low.ndim)
+    at, slip = summed(order + 1, "wave", c), SLIP * np.exp(np.abs(c))
+    k, factorials = (_down([value(k) for k in range(order + 1)], low) for value in (float, math.factorial))
     off = (slip + r * (np.abs(at[1:]) + slip) + r * r / 2 / (k + 3)) * (1 + SLIP)
-    most, factorials = 1 / (k + 1), _factorials(order, low)
-    a, b = (np.fmax(at[:-1] - off, -most) / factorials, np.fmin(at[:-1] + off, most) / factorials)
+    a, b = np.fmax(at[:-1] - off, -1 / (k + 1)) / factorials, np.fmin(at[:-1] + off, 1 / (k + 1)) / factorials
     return a - SLIP * np.abs(a) - TINY, b + SLIP * np.abs(b) + TINY
 
 
@@ -79,18 +75,16 @@ def _slope(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
 
     def on(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
         a, b = (end[1:] for end in MOMENTS[name](low, high, order + 1))
-        k = np.arange(1.0, order + 2).reshape(-1, *[1] * low.ndim)
+        k = _down(range(1, order + 2), low)
         return a * k - SLIP * np.abs(a) * k - TINY, b * k + SLIP * np.abs(b) * k + TINY
 
     return on
 
 
-MOMENTS: dict[
-    str, Callable[[np.ndarray, np.ndarray, int], Bounds]
-] = {  # φ^(k)/k! on [low, high] for k = 0 … order, [k, …]
+# φ^(k)/k! on [low, high] for k = 0 … order, [k, …]; NaN where nothing is known
+MOMENTS: dict[str, Callable[[np.ndarray, np.ndarray, int], Bounds]] = {
     "exprel": _exprel,
     "sinc": _sinc,
     "exprel1": _slope("exprel"),
     "sinc1": _slope("sinc"),
 }
-"""NaN where nothing is known."""

@@ -136,8 +136,11 @@ class Taylor:
         """The kinks counted as remainder."""
         if not self.a:
             return self
-        r = self.r + sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items()) * UP_FEW
-        return Taylor(self.space, self.c, r)
+        return Taylor(self.space, self.c, self.r + self._kinked() * UP_FEW)
+
+    def _kinked(self) -> np.ndarray | float:
+        """How far the kinks go."""
+        return sum((np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items()), 0.0)
 
     def _wide(self, per_box: np.ndarray) -> np.ndarray:
         return per_box.reshape(-1, *[1] * (len(self.shape) - 1))
@@ -188,10 +191,9 @@ class Taylor:
     def times(self, factor: np.ndarray, error: np.ndarray | float = 0.0) -> "Taylor":
         """The product with constants [box, …] known up to `error`."""
         with np.errstate(all="ignore"):
-            size = np.abs(self.c).sum(axis=0)
+            size, most = np.abs(self.c).sum(axis=0) + self._kinked(), np.abs(factor)
             c, a = self.c * factor, {k: v * factor for k, v in self.a.items()}
-            kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
-            r = (self.r * (np.abs(factor) + error) + (size + kinks) * (2 * U * np.abs(factor) + error)) * UP_FEW
+            r = (self.r * (most + error) + size * (2 * U * most + error)) * UP_FEW
             r = r + TINY * (1 + self._symbols())
         return Taylor(self.space, c, r, a)
 
@@ -215,10 +217,8 @@ class Taylor:
         with np.errstate(all="ignore"):
             c = self.c @ W
             c[0] += bias
-            size = np.abs(self.c).sum(axis=0)
-            kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
             relative = (len(W) + 4) * U + error
-            r = (self.r + relative * (size + kinks + self.r)) @ np.abs(W)
+            r = (self.r + relative * (np.abs(self.c).sum(axis=0) + self._kinked() + self.r)) @ np.abs(W)
             r = (r + 2 * U * np.abs(c[0])) * UP_FEW
             r = r + TINY * len(W) * (1 + self._symbols())
         return Taylor(self.space, c, r, {k: v @ W for k, v in self.a.items()})
@@ -253,10 +253,8 @@ class Taylor:
         return Taylor(self.space, np.where(where, other.c, self.c), np.where(where, other.r, self.r), a)
 
     def broadcast(self, shape: tuple[int, ...]) -> "Taylor":
-        c = np.broadcast_to(self.c, (len(self.c), *shape))
-        return Taylor(
-            self.space, c, np.broadcast_to(self.r, shape), {k: np.broadcast_to(v, shape) for k, v in self.a.items()}
-        )
+        c, r = np.broadcast_to(self.c, (len(self.c), *shape)), np.broadcast_to(self.r, shape)
+        return Taylor(self.space, c, r, {k: np.broadcast_to(v, shape) for k, v in self.a.items()})
 
 
 def stack(parts: list[Taylor], axis: int = -1) -> Taylor:

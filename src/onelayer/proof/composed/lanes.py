@@ -10,10 +10,10 @@ import torch
 
 from ...formula import Formula, evaluate
 from ...formula.additive import additive_terms
+from ...formula.compact import gathered
 from ...formula.composition import Composition, Way, ways
 from ...formula.composition import U as OUTER
-from ...formula.rewriting import sum_of
-from ...formula.tree import Node, variables
+from ...formula.tree import Node, Sum, variables
 from ...layer.composed_reading import OuterNetwork
 from ...layer.reading import Reading
 from ...target.points import uniform_points
@@ -52,7 +52,7 @@ def matched(reading: Reading, network: OuterNetwork, target: Target) -> list[Lan
             found += lanes
             plain += [one.inner for one in way if one.plain]
             free = [k for k in free if k not in {lane.index for lane in lanes}]
-        rest = sum_of(plain)
+        rest = gathered(Sum, plain)
         if free:
             lane = _alike(Composition(rest, OUTER), free, a, x, target, output)
             if lane is None or len(free) > 1:
