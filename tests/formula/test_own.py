@@ -108,6 +108,10 @@ def test_steps(text):
         assert not gradient(formula, [interval(-0.5, 3.5)])[1][0][0].is_finite()
 
 
+def test_whole_numbers_at_the_edges_of_a_domain():
+    assert ol.build("mod(x, 2)", (-2, 4), 1e-2, margin=0.01).certificate.verdict == "CERTIFIED"
+
+
 def test_jumps_at_the_edge_of_a_domain_are_left_out_as_well(tmp_path):
     found = ol.build("floor(3*x)", (0, 1), 1e-2, margin=0.01)
     assert found.certificate.verdict == "CERTIFIED"

@@ -129,7 +129,17 @@ def polygamma(n: int, z: Ball) -> Ball:
 
 def zeta(n: int, z: Ball) -> Ball:
     """ζ^(n)."""
-    return coefficients_at(z, n, lambda s: s.zeta())[n] * math.factorial(n) if n else z.zeta()
+    return coefficients_at(z, n, riemann)[n] * math.factorial(n) if n else z.zeta()
+
+
+def riemann(s: Any) -> Any:
+    """ζ of a power series; where Re s > 5000, |ζ(s) − 1| and all |ζ^(k)(s)|/k! are less than 2^−4998."""
+    if not s[0].real > 5000:
+        return s.zeta()
+    from flint import acb, arb
+
+    tiny = arb(0, 1) * arb(2) ** -4998
+    return [acb(1 + tiny, tiny), *[acb(tiny, tiny)] * 99]
 
 
 def first_kind(m: Any) -> Any:

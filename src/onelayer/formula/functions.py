@@ -350,7 +350,7 @@ _RECORDS = [
     *_family("zeta", "Riemann's zeta function, x > 1", balls.zeta,
              lambda n: Monotone(None if n % 2 else float(n == 0), 0.0 if n % 2 else None, n % 2 == 1),
              domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True,
-             taylor=lambda n: balls.by_series(lambda s: s.zeta(), n)),
+             taylor=lambda n: balls.by_series(balls.riemann, n)),
 ]  # fmt: skip
 
 

@@ -99,30 +99,39 @@ class IntervalAlgebra(Operators[Interval, Truth]):
 
 
 class _Switches(IntervalAlgebra):
-    """Remembers the truth of the condition of every `where`, and whether every floor is odd."""
+    """Remembers the truth of the condition of every `where`, and the value of every floor; None where there are several."""
 
     def __init__(self, box: Sequence[Interval]) -> None:
         super().__init__(box, strict=True)
-        self.key, self.truths = None, list[Truth]()
+        self.key, self.truths, self.floors = None, list[bool | None](), list[float | None]()
 
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
         found = super().call(name, arguments)
         if name == "floor":
-            known = found.is_finite() and found.lo == found.hi
-            self.truths.append(found.lower() % 2 == 1 if known else None)
+            self.floors.append(found.lower() if found.is_finite() and found.lo == found.hi else None)
+            self.truths.append(None if self.floors[-1] is None else self.floors[-1] % 2 == 1)
         return found
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
-        self.truths.append(condition)
+        self.truths.append(condition if isinstance(condition, bool) else None)
         return super().where(condition, yes, no)
+
+
+def _switches(formula: Formula, box: Sequence[Side], prec: int) -> _Switches:
+    with ctx.workprec(prec):
+        algebra = _Switches(real_box(formula.dimension, box))
+        formula.tape.run(algebra)
+    return algebra
 
 
 def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) -> list[bool | None]:
     """At a point: the conditions of `where`, and whether floors are odd, in the order of the formula; None if not decided."""
-    with ctx.workprec(prec):
-        algebra = _Switches(real_box(formula.dimension, point))
-        formula.tape.run(algebra)
-    return [truth if isinstance(truth, bool) else None for truth in algebra.truths]
+    return _switches(formula, point, prec).truths
+
+
+def floors(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> list[float | None]:
+    """The floors in the order of the formula, where they have one value on the box."""
+    return _switches(formula, box, prec).floors
 
 
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:

@@ -27,6 +27,6 @@ def away_from_jumps(
     reach = margin * UP_FEW
     ends = (np.nextafter(x + s * reach, s * np.inf) for s in (-1, 1))
     low, high = (np.clip(end, domain.lower, domain.upper) for end in ends)
-    algebra = TaylorAlgebra(Space(low, high), strict=True)
+    algebra = TaylorAlgebra(Space(low, high), strict=True, formula=formula)
     formula.tape.run(algebra)
     return ~algebra.undecided

@@ -15,9 +15,10 @@ from functools import reduce
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from .. import Condition
+from .. import Condition, Formula, interval
 from ..boxes import OnBoxes
 from ..functions import natural_domain
+from ..real_balls import floors
 from .functions import apply, power
 from .kink import maximum
 from .series import TINY, Space, Taylor
@@ -46,8 +47,9 @@ class Truth:
 class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
     """Values over the boxes of a space."""
 
-    def __init__(self, space: Space, strict: bool = False) -> None:
+    def __init__(self, space: Space, strict: bool = False, formula: Formula | None = None) -> None:
         self.space, self.strict = space, strict
+        self.formula, self.floors = formula, 0  # whose floors are looked at exactly where rounding hides them
         self.shape: tuple[int, ...] = (space.boxes,)  # of every value
         self.undecided = np.zeros(space.boxes, dtype=bool)
 
@@ -135,9 +137,25 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
             whole = np.where(arguments[1].high < 0, 3.2, np.inf)  # all angles across the cut, where y = 0 and x < 0
             return self.angle(u, arguments[1], self._between(-whole, whole))
         if name == "floor":
+            u = self._settled(u)
             self.undecided |= ~(np.floor(u.low) == np.floor(u.high))
         y = apply(name, u.model, (u.low, u.high))
         return self._defined(name, u, self._tight(y, *y.range()))
+
+    def _settled(self, u: Enclosed) -> Enclosed:
+        """The argument of a floor, where only rounding took it across a whole number on that side of which it is."""
+        place, low, high = self.floors, u.low.copy(), u.high.copy()
+        self.floors += 1
+        whole = np.floor(high)
+        near = np.minimum(whole - low, high - whole) < 1e-9 * (1 + np.abs(whole))
+        if self.formula is None:
+            return u
+        for b in np.flatnonzero((np.floor(low) == whole - 1) & near):
+            ends = zip(self.space.lower[b].tolist(), self.space.upper[b].tolist(), strict=True)
+            value = floors(self.formula, [interval(*side) for side in ends])[place]
+            if value is not None:
+                low[b], high[b] = max(low[b], value), min(high[b], np.nextafter(value + 1, value))
+        return Enclosed(u.model, low, high)
 
     def _defined(self, name: str, u: Enclosed, found: Enclosed) -> Enclosed:
         """The value of a function; if strict, without bounds where u may lie outside its domain."""

@@ -219,7 +219,7 @@ class BranchAndBound:
         """f on the boxes, output by output."""
         t = self.target
         if t.formula is not None:
-            outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space))
+            outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space, formula=t.formula))
             return outputs
         values, uncertainty = t.enclosed(space.centre)
         if t.modulus.lipschitz is not None:
@@ -248,7 +248,7 @@ class BranchAndBound:
         half = np.where(seen, space.half, 0.0)
         box, margin = (self.target.domain.lower, self.target.domain.upper), self.target.margin
         surroundings = Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1)))
-        around = TaylorAlgebra(surroundings, strict=True)
+        around = TaylorAlgebra(surroundings, strict=True, formula=formula)
         formula.tape.run(around)
         rows = np.flatnonzero(around.undecided & (half <= margin / 2).all(axis=1))
         if not len(rows):
