@@ -10,6 +10,7 @@ from mpmath import mp
 
 from onelayer.common.errors import InputError
 from onelayer.formula import parse
+from onelayer.formula.functions import FUNCTIONS as RECORDS
 from onelayer.formula.tree import (
     And,
     Call,
@@ -246,6 +247,9 @@ SPECIAL = {  # of complex balls; by other ways than the package's where there ar
     **{f"{name}{n}": _derivative(name, n) for name in ("ellipk", "ellipe", "zeta") for n in range(1, 6)},
     **{f"{name}{n}": _derivative(name, n, entire=True) for name in ("erfrel", "sirel") for n in range(1, 6)},
 }
+BY_NAME = ("softplus", "cbrt", "exprel", "sinc", "sigmoid", "sqr", "abs")  # in `_call`
+NEW = {n: f for n, f in RECORDS.items() if n not in SPECIAL and n not in BY_NAME and not hasattr(arb, n)}
+SPECIAL |= {name: f.ball for name, f in NEW.items()}  # without a way of their own here: their ball, with more bits
 OPEN = {
     **dict.fromkeys(("atanh", "erfinv"), (-1, 1)),
     "norminv": (0, 1),
@@ -266,7 +270,9 @@ SINGULAR = {  # points at which a function is not analytic, nearest to the real 
     **dict.fromkeys(("y0", "y1", "k0", "k1", "ci", "ei"), (0.0,)),
     **dict.fromkeys(("ellipk", "ellipe", "zeta"), (1.0,)),
 }
-CLOSED = {"acosh": (1, math.inf), "lambertw": (-0.3678794411714423, math.inf)}  # the float above −1/e
+OPEN |= {n: (f.domain.lo, f.domain.hi) for n, f in NEW.items() if f.domain and not f.domain.closed}
+CLOSED = {n: (f.domain.lo, f.domain.hi) for n, f in NEW.items() if f.domain and f.domain.closed}
+CLOSED |= {"acosh": (1, math.inf), "lambertw": (-0.3678794411714423, math.inf)}  # the float above −1/e
 
 
 def _at_order(name):
