@@ -57,7 +57,7 @@ def test_functions_of_two_numbers(text, reading):
     assert found.finite > 5
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name in MPMATH or not isinstance(name, str)])
+@pytest.mark.parametrize("name", [name for name in NAMES if not isinstance(name, str) or name in MPMATH])
 def test_both_judges_agree(name):
     with mp.workdps(50):
         for x, exact in [(x, y) for x, y in cases(name).known() if 1e-9 < abs(x) < 60][::9]:
