@@ -847,6 +847,7 @@ def records() -> Iterator[Known]:
     yield Known("floor'", lambda z: arb(0) if isinstance(z, arb) and z.floor().is_exact() else arb.nan(), "")
     yield Known("erf", of("erf"), "2/pi**0.5*exp(-u**2)", turns=(), zero=(0, 1, "2/pi**0.5*gauss0(u)"), **own)
     yield Known("erfc", of("erfc"), "-2/pi**0.5*exp(-u**2)", turns=())
+    yield Known("erfcx", lambda z: (z * z).exp() * z.erfc(), "2*u*y - 2/pi**0.5", turns=())
     yield Known("erfinv", lambda z: z.real.erfinv() if z.imag == 0 else arb.nan(), "pi**0.5/2*exp(y**2)", -1.0, 1.0, turns=(),
                 steep=lambda z: steep("erfinv")(z.abs_upper()))  # coefficients ≥ 0: |φ′(z)| ≤ φ′(|z|)
     yield Known("gamma", of("gamma"), "y*digamma(u)", 0.0, turns=(least,))

@@ -297,6 +297,8 @@ _RECORDS = [
              root=(1, "1/(2*sigmoid(2*y)*exprel(-2*y))")),
     Function("erfc", "1 - erf(x), accurate where that is small", lambda z: z.erfc(), "-(2/sqrt(pi)*exp(-u**2))",
              Monotone(0.0, 2.0, rises=False), steepest=1.13, analytic=EVERYWHERE),
+    Function("erfcx", "e^(x^2)*erfc(x)", lambda z: (z * z).exp() * z.erfc(), "2*u*y - 2/sqrt(pi)", Monotone(0.0, rises=False),
+             analytic=EVERYWHERE),
     Function("erfinv", "inverse of erf, -1 < x < 1", lambda z: z.erfinv(), "sqrt(pi)/2*exp(y**2)", Monotone(),
              DefinedOn(-1.0, 1.0), singular=(-1.0, 1.0)),
     Function("normcdf", "distribution function of the standard normal distribution", balls.normal,
