@@ -233,10 +233,12 @@ def _sinc(z: Rectangle, n: int = 0) -> Rectangle:
     t²y²cosh(y)/2, and not negative if n = 0 and |x| ≤ π/2. |Im| ≤ |y|cosh(y)/3 if n = 1, else |xy|cosh(y)/3 and sinh|y|.
     """
     low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1)) if n else BOUNDS["sinc"](z[0], z[1])
-    far, e, C = sizes(z), z[2], np.cosh(z[2])
-    off = e * e * C / (6 + 2 * n)
-    im, less = (e * C / 3, off) if n else (np.minimum(far * e * C / 3, np.sinh(e)), np.where(far < 1.57, 0.0, off))
-    above = total(MAPS["cos"](z), negated(_sinc(z))) if n else MAPS["sin"](z)
+    e, C = z[2], np.cosh(z[2])
+    off, im = e * e * C / (6 + 2 * n), e * C / 3
+    less, above = off, total(MAPS["cos"](z), negated(_sinc(z))) if n else MAPS["sin"](z)
+    if n == 0:
+        far = sizes(z)
+        im, less = np.minimum(far * im, np.sinh(e)), np.where(far < 1.57, 0.0, off)
     return narrowed(outward(low - less, high + off, im, 1 + off), product(above, reciprocal(z)))
 
 

@@ -16,7 +16,7 @@ from ...common.outward import UP
 from .. import derived
 from ..functions import Function, Readings
 from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
-from .moments import summed
+from .moments import sums
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
@@ -71,7 +71,7 @@ def _over_argument(
     for n in range(1, len(phases)):
         a.append((phases[n] - n * a[-1]) / c)
         sizes.append((np.abs(phases[n]) + n * sizes[-1]) / np.abs(c))
-    small, near, factorials = np.abs(c) < SERIES, summed(len(phases) - 1, kind, c), (1.0, 1.0, 2.0, 6.0)
+    small, (near,), factorials = np.abs(c) < SERIES, sums(len(phases) - 1, c, kind), (1.0, 1.0, 2.0, 6.0)
     a = [np.where(small, s, t) / k for s, t, k in zip(near[-4:], a[-4:], factorials, strict=True)]
     return a, [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes[-4:], factorials, strict=True)]
 

@@ -42,18 +42,19 @@ def _down(values: Any, like: np.ndarray) -> np.ndarray:
     return np.asarray(values, float).reshape(-1, *[1] * like.ndim)
 
 
-def summed(order: int, kind: str, u: np.ndarray) -> np.ndarray:
-    """The sums for orders up to this one, [k, …]; nan beyond FARTHEST."""
+def sums(order: int, u: np.ndarray, *kinds: str) -> list[np.ndarray]:
+    """The sums of these kinds for orders up to this one, [k, …]; nan beyond FARTHEST."""
     powers = [np.where(np.abs(u) <= FARTHEST, 1.0, np.nan)]  # u^j/j!
     for j in range(1, TERMS):
         powers.append(powers[-1] * u / j)
-    return np.tensordot(_factors(order, kind), np.stack(powers), axes=1)
+    whole = np.stack(powers)
+    return [np.tensordot(_factors(order, kind), whole, axes=1) for kind in kinds]
 
 
 def _exprel(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     ends = []
     for u in (low, high):
-        left, right = (summed(order, side, np.abs(u)) for side in ("left", "right"))
+        left, right = sums(order, np.abs(u), "left", "right")
         ends.append(np.where(u < 0, np.exp(u) * left, right))
     factorials = _down([math.factorial(k) for k in range(order + 1)], low)
     return np.fmax(ends[0] * (1 - SLIP) / factorials - TINY, 0.0), ends[1] * (1 + SLIP) / factorials + TINY
@@ -63,7 +64,7 @@ def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     """Around the middle c, with half a width r: φ^(k)(c) ± (r|φ^(k+1)(c)| + r²/2(k + 3)); and ± 1/(k + 1)."""
     c = low / 2 + high / 2
     r = np.maximum(high - c, c - low) * (1 + SLIP) + TINY
-    at, slip = summed(order + 1, "wave", c), SLIP * np.exp(np.abs(c))
+    (at,), slip = sums(order + 1, c, "wave"), SLIP * np.exp(np.abs(c))
     k, factorials = (_down([value(k) for k in range(order + 1)], low) for value in (float, math.factorial))
     off = (slip + r * (np.abs(at[1:]) + slip) + r * r / 2 / (k + 3)) * (1 + SLIP)
     a, b = np.fmax(at[:-1] - off, -1 / (k + 1)) / factorials, np.fmin(at[:-1] + off, 1 / (k + 1)) / factorials
