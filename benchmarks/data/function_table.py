@@ -118,6 +118,7 @@ TABLES = (
     Group("Error functions and the normal distribution", (
         one("erf", (-3, 3), (-1, 1), (-4, 4)),
         one("erfc", (-3, 3), (-1, 1), (0, 5)),
+        one("erfcx", (-1.5, 5), (0, 10), (-1, 2)),
         one("erfinv", (-1.3, 1.3), (-0.9, 0.9), (0, 0.99), heights=(-2, 2)),
         one("normcdf", (-4, 4), (-1, 1), (-6, 6)),
         one("norminv", (-0.15, 1.15), (0.05, 0.95), (0.5, 0.99), heights=(-3, 3)),

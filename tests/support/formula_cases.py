@@ -322,6 +322,7 @@ MPMATH = {  # of numbers of mpmath, at its precision
     **{f"zeta{n}": lambda x, n=n: mp.zeta(x, 1, n) for n in range(1, 6)},
     **{f"exprel{n}": lambda x, n=n: mp.hyp1f1(n + 1, n + 2, x) / (n + 1) for n in range(1, 6)},
     **{f"sinc{n}": lambda x, n=n: (mp.j**n * mp.hyp1f1(n + 1, n + 2, mp.j * x)).real / (n + 1) for n in range(1, 6)},
+    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
     "erfrel": lambda x: mp.erf(x) / x if x else 2 / mp.sqrt(mp.pi),
     "sirel": lambda x: mp.si(x) / x if x else mp.one,
     **{
