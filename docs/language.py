@@ -17,7 +17,7 @@ from onelayer.common.numbers import counted
 from onelayer.common.table import Table
 from onelayer.formula import parse, to_text
 from onelayer.formula import vocabulary as words
-from onelayer.formula.functions import BetweenPoles, DefinedOn
+from onelayer.formula.record import BetweenPoles, DefinedOn
 
 DATA = Path(__file__).parents[1] / "benchmarks" / "data"
 sys.path.append(str(DATA))

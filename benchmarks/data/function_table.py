@@ -8,7 +8,8 @@ written in terms of others, and have none. A record without a row here has one a
 import math
 from dataclasses import dataclass, field
 
-from onelayer.formula.functions import FUNCTIONS, DefinedOn, Function
+from onelayer.formula.functions import FUNCTIONS
+from onelayer.formula.record import DefinedOn, Function
 
 Side = tuple[float, float]
 Sides = dict[str, Side]

@@ -9,8 +9,9 @@ import pytest
 import onelayer as ol
 from onelayer.common.errors import InputError
 from onelayer.formula import enclose, evaluate, gradient, interval, parse, to_text
-from onelayer.formula.functions import FUNCTIONS, Monotone
+from onelayer.formula.functions import FUNCTIONS
 from onelayer.formula.own import require_consistent, together
+from onelayer.formula.record import Monotone
 
 DAWSON = {"ball": lambda z: z.pi().sqrt() / 2 * (-z * z).exp() * z.erfi(), "slope": "1 - 2*u*y"}
 

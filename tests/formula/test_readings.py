@@ -13,7 +13,8 @@ from mpmath import mp
 from formula_cases import MPMATH
 from onelayer.formula import elementary, float_bounds
 from onelayer.formula.derived import values
-from onelayer.formula.functions import EVERYWHERE, FUNCTIONS, NOWHERE, DefinedOn, Monotone, Turning, Valley
+from onelayer.formula.functions import EVERYWHERE, FUNCTIONS, NOWHERE
+from onelayer.formula.record import DefinedOn, Monotone, Turning, Valley
 from onelayer.formula.taylor import axes, bounds, expansions
 from onelayer.formula.vocabulary import BINARY
 from readings import READINGS, Cases

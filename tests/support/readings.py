@@ -19,7 +19,8 @@ from onelayer.formula import Formula, enclose, evaluate, gradient, interval, par
 from onelayer.formula.complex_rectangles import enclose_rectangles
 from onelayer.formula.demands import key_of
 from onelayer.formula.float_bounds import FUNCTION, SMALLEST, BoundedAlgebra, evaluate_bounded
-from onelayer.formula.functions import FUNCTIONS, NOWHERE, Valley
+from onelayer.formula.functions import FUNCTIONS, NOWHERE
+from onelayer.formula.record import Valley
 from onelayer.formula.taylor.axes import axis_coefficients
 from onelayer.formula.taylor.formula import TaylorAlgebra
 from onelayer.formula.taylor.series import Space

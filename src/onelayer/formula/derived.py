@@ -20,8 +20,9 @@ from flint import acb, arb, arb_series, ctx
 
 from ..common.outward import UP_FEW
 from .elementary import RANGES, crude_range
-from .functions import FUNCTIONS, NOWHERE, Function, Turning
+from .functions import FUNCTIONS, NOWHERE
 from .intervals import UNDEFINED, Interval
+from .record import Function, Turning
 from .tape import Operators
 
 BITS = 80  # of balls that are rounded to floats

@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 from flint import arb
 
-from . import functions as facts
-from .functions import Function, Readings, natural_domain
+from . import record as facts
+from .functions import natural_domain
 from .intervals import ONE, UNDEFINED, ZERO, Interval, hull, rounded, total
+from .record import Function, Readings
 
 Range: TypeAlias = Callable[[Interval], Interval]
 

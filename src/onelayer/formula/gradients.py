@@ -25,10 +25,11 @@ from . import tree as trees
 from .compact import ONE, ZERO, negated, over, plus, power, times
 from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
-from .functions import FUNCTIONS, Function
+from .functions import FUNCTIONS
 from .own import own_names
 from .parser import parse
 from .printing import to_text
+from .record import Function
 from .tree import Node, Predicate, Tree, at, children, postorder
 from .vocabulary import LETTERS, MAX_CHARACTERS
 

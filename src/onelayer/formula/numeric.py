@@ -19,7 +19,8 @@ import numpy as np
 from ..common.errors import InputError
 from . import special
 from .expression import Condition, Formula
-from .functions import FUNCTIONS, Function
+from .functions import FUNCTIONS
+from .record import Function
 from .tape import Operators, Tape
 
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.errors import InputError
-from .functions import DefinedOn, Even, Monotone, OwnName, Turning
-from .functions import Function as Record
+from .record import DefinedOn, Even, Monotone, OwnName, Turning
+from .record import Function as Record
 from .tree import Call, Node, postorder
 from .vocabulary import CONSTANTS, FUNCTIONS, ORDERED, SYNONYMS
 from .words import INDEXED

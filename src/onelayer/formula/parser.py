@@ -18,8 +18,8 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from . import tree as trees
 from .expression import Condition, Formula
-from .functions import Function, OwnName
 from .literal import DECIMAL, constant_exponent, literal
+from .record import Function, OwnName
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, TooManyFaults, add_fault, clip, plain, refusal_of, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol

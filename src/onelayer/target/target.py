@@ -26,8 +26,8 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from ..formula import Formula, enclose, interval, parse, to_text
 from ..formula.float_bounds import evaluate_defined
-from ..formula.functions import Function
 from ..formula.own import own_names, together
+from ..formula.record import Function
 from ..formula.tree import Node, switches
 from .callables import Batched, is_module
 from .declared import require_not_contradicted

@@ -18,7 +18,8 @@ import numpy as np
 from ..boxes import Deciding
 from ..derived import coefficients
 from ..expression import Formula
-from ..functions import FUNCTIONS, Function, Readings
+from ..functions import FUNCTIONS
+from ..record import Function, Readings
 from ..tape import Tape
 from ..tree import Call, postorder
 from . import interval_series as of_series

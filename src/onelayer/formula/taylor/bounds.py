@@ -15,8 +15,9 @@ import numpy as np
 from ...common.outward import U
 from .. import derived
 from ..float_bounds import ULPS
-from ..functions import FUNCTIONS, BetweenPoles, Even, Function, Monotone, Readings, Staircase, Wave
+from ..functions import FUNCTIONS
 from ..numeric import called
+from ..record import BetweenPoles, Even, Function, Monotone, Readings, Staircase, Wave
 from .series import TINY
 
 LIBRARY = ULPS * 2 * U

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...common.outward import UP
 from .. import derived
-from ..functions import Function, Readings
+from ..record import Function, Readings
 from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
 from .moments import sums
 from .series import TINY
