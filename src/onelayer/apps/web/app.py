@@ -36,7 +36,7 @@ from starlette.types import Receive, Scope, Send
 
 from ... import __version__
 from ...common.errors import InputError
-from ...formula.mathml import formula_mathml
+from ...views.mathml import formula_mathml
 from ...views.page_files import asset, plotly_source
 from ...views.story_page import SCRIPTS as STORY_SCRIPTS
 from ...views.story_page import story_page

@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from . import tree as trees
-from .expression import Condition, Formula
-from .functions import FUNCTIONS
-from .printing import Held, Written, decimal_text, to_text, written
-from .tree import Tree
+from ..formula import tree as trees
+from ..formula.expression import Condition, Formula
+from ..formula.functions import FUNCTIONS
+from ..formula.printing import Held, Written, decimal_text, to_text, written
+from ..formula.tree import Tree
 
 _OR, _AND, _NOT, _COMPARE, _SUM, _SIGN, _PRODUCT, _FRACTION, _POWER, _ATOM = range(10)  # how tightly a part binds
 _SIGNS = {"<": "&lt;", ">": "&gt;", "<=": "≤", ">=": "≥"}

@@ -7,9 +7,9 @@ import pytest
 
 from onelayer.formula import parse, parse_condition
 from onelayer.formula.functions import FUNCTIONS
-from onelayer.formula.mathml import formula_mathml, mathml
 from onelayer.formula.numeric import evaluate
 from onelayer.formula.vocabulary import BINARY, UNARY, VARIADIC
+from onelayer.views.mathml import formula_mathml, mathml
 
 SILENT = {"\u2062": "*", "\u2061": "", "⋅": "*", "−": "-", "≤": "<=", "≥": ">="}
 NAMES = {f.drawn.replace("_", ""): name for name, f in FUNCTIONS.items() if f.drawn} | {"π": "pi"}
