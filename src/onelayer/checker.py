@@ -374,6 +374,7 @@ def continued(node: Node) -> Node:
     A factor φ(v) that vanishes with v is v^k·ψ(v), and v cancels; where the quotient is defined its value is unchanged.
     """
     found, changed = factors(node), False
+    met = [f for f, n in found[1] if n == 0 and not total(f)] if found else []  # without a value it leaves none
     for part, m in list(found[1]) if found else []:
         split = vanishing(part) if m else None
         inner = factors(split[0]) if split else None
@@ -383,7 +384,7 @@ def continued(node: Node) -> Node:
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
         pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
-        if not zeros or min(zeros) < 0:
+        if not zeros or min(zeros) < 0 or any(n[0] in KINKS and n[0] != "abs" for f, _ in inner[1] for n in below(f)):
             continue
         if psi := factors(substituted(template(split[4], "u", "y"), (split[0], split[2]))):
             after = times(after, (split[3] * psi[0], psi[1]), m)
@@ -392,8 +393,15 @@ def continued(node: Node) -> Node:
         return node
     powers = [(f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))), n) for f, n in found[1]]
     top, bottom = ([f for f, n in powers if n * sign > 0] for sign in (1, -1))
-    dividend: Node = tree("mul", num(found[0]), *top)
+    dividend: Node = tree("mul", num(found[0]), *top, *(tree("div", f, f) for f in met))
     return tree("div", dividend, tree("mul", ONE, *bottom)) if bottom else dividend
+
+
+def total(node: Node) -> bool:
+    """Whether a node is seen to have a value everywhere, and no kinks."""
+    kind, operands, extra = node
+    plain = kind in ("num", "pi", "e", "var", "add", "mul", "sin", "cos", "exp") or (kind == "pow" and extra >= 0)
+    return plain and all(map(total, operands))
 
 
 def bits(q: Any) -> int:
@@ -906,7 +914,7 @@ def records() -> Iterator[Known]:
 
 
 FUNCTIONS = {known.name: known for known in records()}
-FUNCTIONS |= {name: replace(known, slope="log(-1)") for name, known in FUNCTIONS.items()  # where a family ends: none
+FUNCTIONS |= {name: replace(known, slope="log(-1) + 0*y") for name, known in FUNCTIONS.items()  # where a family ends: none
               if not {*re.findall(r"\w+(?=\()", known.slope)} <= FUNCTIONS.keys()}  # fmt: skip
 
 
@@ -927,7 +935,9 @@ def truth(node: Node, x: Sequence[Any]) -> set[Any]:
     if kind in JUMPS:
         z = value(operands[0], x)
         low, high = interval(operands[0], x) if isinstance(x, Sides) else (z.lower(), z.upper())
-        return {v.floor().unique_fmpz() for v in (low.lower(), high.upper())} if z.is_finite() else {None}
+        ends = [low.lower(), high.upper()]
+        known = z.is_finite() and all(abs(v) < 2.0**62 for v in ends)  # flint ends the process at vast ones
+        return {v.floor().unique_fmpz() for v in ends} if known else {None}
     if kind == "cmp":
         left, right = (value(a, x) for a in operands)
         if not (left.is_finite() and right.is_finite()):

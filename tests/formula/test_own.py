@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flint import arb
 
 import onelayer as ol
+from onelayer import checker
 from onelayer.common.errors import InputError
 from onelayer.formula import enclose, evaluate, gradient, interval, parse, to_text
 from onelayer.formula.functions import FUNCTIONS
@@ -90,6 +92,22 @@ def test_the_check_of_records_can_fail(change):
         require_consistent(replace(FUNCTIONS["exp"], **change))
 
 
+def test_an_own_function_with_the_name_of_an_activation_is_itself():
+    own = ol.Function("gelu", ball=lambda z: z.cos(), slope="-sin(u)", analytic=True)
+    target = ol.Target("gelu(x) + 2*abs(x - 0.3)", (-1, 1), functions=[own])
+    found = ol.build(target, tolerance=1e-2)
+    x = np.linspace(-1, 1, 1001)
+    assert found.certificate.verdict == "CERTIFIED"
+    assert np.abs(np.ravel(found(x[:, None])) - np.cos(x) - 2 * np.abs(x - 0.3)).max() <= found.certificate.bound
+
+
+@pytest.mark.parametrize("slope", ["cos(u)", "cos(u) + 0*max(u, 0)", "cos(u) + 0*atan2(u, 1)"])
+def test_own_functions_inside_kinks(slope):
+    own = ol.Function("g", ball=lambda z: z.sin(), slope=slope)
+    found = ol.build(ol.Target("abs(g(x))", (-1, 2), functions=[own]), tolerance=1e-2)
+    assert found.certificate.verdict == "CERTIFIED" or "atan2" in slope
+
+
 STEPS = {  # text: the same by NumPy
     "floor(x)": np.floor, "ceil(x)": np.ceil, "round(x)": lambda x: np.floor(x + 0.5), "sign(x)": np.sign,
     "mod(x, 2)": lambda x: np.mod(x, 2), "mod(x, -3)": lambda x: np.mod(x, -3), "mod(7, x)": lambda x: np.mod(7, x),
@@ -119,6 +137,30 @@ def test_jumps_at_the_edge_of_a_domain_are_left_out_as_well(tmp_path):
     assert ol.check(found.save(tmp_path / "steps")).verdict == "VALID"
     x = np.array([[0.2], [0.5], [0.9]])
     np.testing.assert_allclose(found(x)[:, 0] if found(x).ndim > 1 else found(x), [0, 1, 2], atol=1e-2)
+
+
+def test_what_cancels_beside_a_limit_is_told_or_stays():
+    kept = {
+        "x*sin(y)/(x*y)": ("sinc(y)", {"x", "y"}),
+        "log(x)*sin(y)/(log(x)*y)": ("sinc(y)*(log(x)/log(x))", {"y"}),
+        "floor(x)*sin(y)/(floor(x)*y)": ("sinc(y)*(floor(x)/floor(x))", {"y"}),
+        "sin(floor(x))/floor(x)": ("sin(floor(x))/floor(x)", set()),
+        "sin(max(x, 0))/max(x, 0)": ("sin(max(x, 0))/max(x, 0)", set()),
+        "sin(abs(x))/abs(x)": ("sinc(abs(x))", {"abs(x)"}),
+    }
+    for text, (read, limits) in kept.items():
+        formula = parse(text)
+        assert to_text(formula.outputs[0], formula.names) == read
+        assert {to_text(factor, formula.names) for factor in formula.limits} == limits
+        node = checker.Reader(list(formula.names), text).node()
+        at = arb(0.5 if "floor" in text else -0.5)
+        assert checker.value(node, [at] * len(formula.names)).is_finite() is (limits not in ({"y"}, set()))
+
+
+def test_the_checker_survives_vast_whole_numbers():
+    for text in ("floor(exp(exp(exp(x1))))", "min(1, floor(exp(exp(x1))))", "round(1e300*x1)"):
+        node = checker.Reader(["x1"], text).node()
+        assert checker.choices_of(node, checker.Sides([(0.0, 40.0)])) == []
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,12 @@ class SeriesAlgebra(Operators[Any, bool | None]):
 
     def call(self, name: str, arguments: Sequence[Any]) -> Any:
         u = arguments[0]
+        if name in ("min", "max"):
+            return reduce(
+                lambda a, b: self.where(self.comparison("<" if name == "min" else ">", a, b), a, b), arguments
+            )
+        if name == "atan2":
+            return self._unknown()
         if name in NATIVE:
             if name in ("log", "sqrt") and not u[0] > 0:
                 return self._unknown()

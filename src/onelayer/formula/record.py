@@ -164,6 +164,13 @@ class OwnName(str):
         return OwnName, (self.record,)
 
 
+def name_of(f: Function) -> str:
+    """The name of a function in trees."""
+    from .functions import FUNCTIONS
+
+    return f.name if f.name in FUNCTIONS else OwnName(f)
+
+
 class Readings(dict[str, Any]):
     """Something of every function by its name: kept for those of the language, made anew for the user's own."""
 
@@ -171,15 +178,14 @@ class Readings(dict[str, Any]):
         super().__init__(known)
         self.make = make
 
+    def __getitem__(self, name: str) -> Any:
+        return self.make(name.record) if isinstance(name, OwnName) else super().__getitem__(name)
+
     def __missing__(self, name: str) -> Any:
-        if isinstance(name, OwnName):
-            return self.make(name.record)
         from .functions import FUNCTIONS
 
         self[name] = self.make(FUNCTIONS[name])
         return self[name]
 
     def of(self, f: Function) -> Any:
-        from .functions import FUNCTIONS
-
-        return self[f.name if f.name in FUNCTIONS else OwnName(f)]
+        return self[name_of(f)]

@@ -16,9 +16,24 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from .compact import gathered
+from .demands import key_of
 from .functions import FUNCTIONS
 from .printing import to_text
-from .tree import Call, IntegerPower, Make, Negation, Node, Number, Product, Quotient, Sum, at, variables
+from .tree import (
+    Call,
+    IntegerPower,
+    Make,
+    Negation,
+    Node,
+    Number,
+    Product,
+    Quotient,
+    Sum,
+    at,
+    has_kinks,
+    postorder,
+    variables,
+)
 
 ONE = Fraction(1)
 WAVES = {"cos": "0.5*sinc(u/2)**2", "cosh": "-0.5*exp(u)*exprel(-u)**2"}  # (1 − cos u)/u², (1 − cosh u)/u²
@@ -113,6 +128,9 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
     if found is None:
         return None
     cancelled: list[Node] = []
+    met = [
+        node for node, n in found.powers.values() if n == 0 and variables(node)
+    ]  # above and below, as x in x·y/(x·z)
     for node, m in list(found.powers.values()):
         root = _zero_of(node) if m else None
         inner = factors_of(root[0], make) if root else None
@@ -122,6 +140,8 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
         zeros = [f for f, n in inner.powers.values() if n > 0 and found.exponent(f) * m < 0 and variables(f)]
         if not zeros or any(found.exponent(f) + order * m * inner.exponent(f) < 0 for f in zeros):
             continue
+        if any(has_kinks(tree) and not (isinstance(tree, Call) and tree.name == "abs") for tree in postorder(zeros)):
+            continue  # it may be 0 on a whole region
         rest = _rest(node, root, make)
         if rest is None or not _short(inner.coefficient, order * m):
             continue
@@ -129,7 +149,15 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
         found.times(inner, order * m)
         found.times(rest, m)
         cancelled += zeros
-    return (_written(found, make), cancelled) if cancelled and _short(found.coefficient) else None
+    if not cancelled or not _short(found.coefficient):
+        return None
+    written = _written(found, make)
+    for node in met:
+        if all(key_of(tree) is None and not has_kinks(tree) for tree in postorder([node])):
+            cancelled += [] if node in cancelled else [node]
+        else:  # it stays: without a value it leaves none
+            written = make(Product, (written, make(Quotient, node, node)))
+    return written, cancelled
 
 
 def _written(found: Factors, make: Make) -> Node:

@@ -177,17 +177,22 @@ class CanonicalWriter:
     def ordered(self, i: int, word: str) -> int:
         """j(2, …) as j2(…): the order is a whole number."""
         name, most, _ = ORDERED[word]
-        inside = self.lexemes[i + 2 : i + 5]
-        comma, order = len(inside) == 3 and inside[1].text == ",", inside[0].text if inside else ""
-        if not (comma and order.isdecimal() and int(order) <= most):
+        comma, depth = i + 2, 0
+        while comma < len(self.lexemes) and (depth or self.lexemes[comma].text not in (",", ")", ";")):
+            depth += (self.lexemes[comma].text == "(") - (self.lexemes[comma].text == ")")
+            comma += 1
+        found = comma < len(self.lexemes) and self.lexemes[comma].text == ","
+        order = self.lexemes[i + 2].text if found and comma == i + 3 else ""
+        if not (order.isdecimal() and int(order) <= most):
             self.fault(f"{word!r} without its order", f"write {word}(2, …), of an order from 0 to {most}", repair=False)
             order = "2"
         self.put(self.lexemes[i], "digamma" if word == "polygamma" and not int(order) else f"{name}{int(order)}")
         self.enter(self.lexemes[i + 1], "(", ")")
-        if not comma:
+        if not found:
             return i + 2
-        self.lexemes[i + 4] = replace(inside[2], gap="")
-        return i + 4
+        if comma + 1 < len(self.lexemes):
+            self.lexemes[comma + 1] = replace(self.lexemes[comma + 1], gap="")
+        return comma + 1
 
     def is_variable(self, word: str) -> bool:
         if word in self.known or word in CONSTANTS:

@@ -133,7 +133,9 @@ def _slope_of_arrays(f: Function) -> Tape | None:
     """The slope of a function as a tape in u, if arrays have all that is in it; None where a slope has y."""
     slope = f.slope_formula
     calls = [tree.name for tree in postorder(slope.outputs) if isinstance(tree, Call)]
-    quick = 2 not in slope.variables and not f.taylor and all(FUNCTIONS[call].array for call in calls)
+    quick = (
+        2 not in slope.variables and not f.taylor and all(call in FUNCTIONS and FUNCTIONS[call].array for call in calls)
+    )
     return slope.tape if quick and f.name not in BY_HAND else None
 
 

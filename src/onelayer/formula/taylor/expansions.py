@@ -14,7 +14,7 @@ import numpy as np
 
 from ...common.outward import UP
 from .. import derived
-from ..record import Function, Readings
+from ..record import Function, Readings, name_of
 from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
 from .moments import sums
 from .series import TINY
@@ -201,7 +201,7 @@ def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansi
     """By series where arrays have all that is in them, else through balls."""
     from .axes import has_series
 
-    return _by_series(f.name) if has_series(f) else partial(derived.expansion, f)
+    return _by_series(name_of(f)) if has_series(f) else partial(derived.expansion, f)
 
 
 EXPANSIONS = Readings(

@@ -147,7 +147,8 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         place, low, high = self.floors, u.low.copy(), u.high.copy()
         self.floors += 1
         whole = np.floor(high)
-        near = np.minimum(whole - low, high - whole) < 1e-9 * (1 + np.abs(whole))
+        with np.errstate(all="ignore"):
+            near = np.minimum(whole - low, high - whole) < 1e-9 * (1 + np.abs(whole))
         if self.formula is None:
             return u
         for b in np.flatnonzero((np.floor(low) == whole - 1) & near):
