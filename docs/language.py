@@ -100,7 +100,7 @@ print(target.text, "on", target.domain)
 {typed}
 Powers bind tighter than signs and are read from the right, as in mathematics: -x^2 is -(x^2), and x^y^z is x^(y^z).
 
-What can be read in two ways is not guessed. The answer names every fault and, where there is a likely repair, a formula to paste:
+Ambiguous input is never guessed at. The answer names every fault and, where there is a likely repair, a formula to paste:
 
 {answered}
 ## Variables
@@ -111,23 +111,23 @@ Variables are x1, x2, … or names of your own, not both. **Their order** is x, 
 columns of a batch and of the numbers after `onelayer eval`; tables and reports show it in the row *domain*.
 
 {ordered}
-Sides that differ, for names other than x, y, z and t, must be named. A name begins with a letter, Latin or Greek unless the
-domain has it, and goes on with letters, digits and underscores; `pi`, the names of functions and Python's keywords (`lambda`) are
-taken. `e` is 2.718… unless the domain has a variable of that name.
+If the intervals differ and the variables are not x, y, z, t, name each interval. A name begins with a letter, Latin or Greek
+unless the domain has it, and goes on with letters, digits and underscores; `pi`, the names of functions and Python's keywords
+(`lambda`) are taken. `e` is 2.718… unless the domain has a variable of that name.
 
 ## Functions and constants
 
 `pi` (or `π`) and `e` are constants. Names such as `gamma`, `zeta`, `y1`, `k0` are functions before a bracket and variables
 elsewhere.
 
-For every function a layer was built on two domains, with default options and a thousandth and a millionth of its range there as
-the tolerance. {told}
+For every function, layers were built with default options on two domains, each to a thousandth and to a millionth of the
+function's range. {told}
 
 The tables give units and processor seconds on one thread. `python benchmarks/measure/functions_built.py` builds and checks the
 layers, `python benchmarks/draw/curves.py` draws the pictures.
 
-{functions}A slope that is *a function of its own* is known to the package, and formulas do not name it. `exp(u) - 1` is computed
-as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u is: the same numbers, without cancellation.
+{functions}Where it says *a function of its own*, the package knows the derivative, but you cannot write it in a formula.
+`exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u is: the same function, without cancellation.
 
 ### Called differently in NumPy and SciPy
 
@@ -137,8 +137,8 @@ These deserve a second look (`np` is NumPy, `special` is `scipy.special`):
 {elsewhere}
 ### Functions of your own
 
-A function that the language lacks can stand in the formula of one target. `ol.Function` wants to know how to enclose it on a ball
-of `python-flint`, and its slope as a formula of the argument u and of its own value y. Dawson's function has D′ = 1 − 2uD:
+You can add a function that the language lacks, for one target at a time. `ol.Function` needs a function that encloses it on a
+`python-flint` ball, and its derivative as a formula in the argument u and the value y. Dawson's function has D′ = 1 − 2uD:
 
 ```python
 dawson = ol.Function("dawson", ball=lambda z: z.pi().sqrt() / 2 * (-z * z).exp() * z.erfi(), slope="1 - 2*u*y")
@@ -151,9 +151,9 @@ print(layer.certificate.verdict, layer.certificate.assumptions[-1])
 CERTIFIED dawson as enclosed by its record
 ```
 
-A `shape` ("increasing", "decreasing", "even"), its ends `least` and `most`, and a `domain` make ranges sharper; slopes may name
-the other functions of the same target. What the record says is tried at points and otherwise believed, as the certificate says.
-The independent checker cannot know such a function, and a folder does not keep it.
+Giving a `shape` ("increasing", "decreasing", or "even": increasing in |u|), bounds `least` and `most`, and a `domain` tightens
+the enclosures; a slope may name the other functions of the same target. What you declare is spot-checked and otherwise taken
+on trust; the certificate says so. The independent checker cannot check such a function, and model folders do not store it.
 
 A Python function can be a target by itself, `ol.build(f, domain)`, where f takes a batch of points. What is proved then rests on
 what is declared of f, its Lipschitz constant for instance ([guarantees](../trust/guarantees.md)).
@@ -164,7 +164,8 @@ A quotient that is 0/0 at some points and has a limit there is read as the funct
 
 {limits_taken}
 So are their products, powers and reciprocals, with any formula in place of x: `sin((x - y)*t)^2/(x - y)^2`. A certificate names
-the points: *where x = 0 the formula is undefined; its limit is taken*. Any other division by 0 stays undefined.
+the points: *where x = 0 the formula is undefined; its limit is taken*. `si`, `i1`, `lambertw`, `atan` and others have such limits
+too. Any other division by 0 stays undefined.
 
 `sqrt`, `asin`, `acos` and powers such as `x^0.5` are undefined outside their domain. A formula that has no value at a sampled
 point of the domain is refused. Rounding cannot always tell an argument that reaches the edge of such a function from one that

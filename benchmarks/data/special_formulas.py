@@ -46,24 +46,24 @@ FORMULAS = (
     ),
     Special(
         "edge", "Light at an edge", edge("x*sqrt(2/(0.633*d))"), {"x": (-1, 2), "d": (0.5, 2)},
-        "Intensity x mm into the light of a straight edge, d m behind it (0.633 µm): the fringes of Fresnel's integrals.",
+        "Intensity x mm inside the lit side of a straight edge's shadow, d m behind it (0.633 µm): Fresnel's fringes.",
     ),
     Special(
         "heating", "Heating a wall", "20 + 80*erfc(10*x/(2*sqrt(60*a*t)))", {"x": (0, 10), "t": (1, 60), "a": (0.5, 15)},
-        "°C in x cm, t minutes after the surface went from 20 to 100 °C; a is the diffusivity in mm²/s, from brick to steel.",
+        "Temperature in °C at a depth of x cm, t minutes after its surface went from 20 to 100 °C; a is the diffusivity, mm²/s.",
     ),
     Special(
         "option", "Option price", call_price(100, 0.02), {"S": (60, 140), "s": (0.1, 0.6), "T": (0.1, 2)},
-        "Black and Scholes: a call with strike 100 at an interest of 2 %, for a share at S with volatility s, T years ahead.",
+        "Black and Scholes: a call with strike 100 and T years to go, on a share at S with volatility s; interest rate 2 %.",
     ),
     Special(
         "queue", "Waiting in a queue",
         "1/(1 + sqrt(2*pi)*(1 - r)*sqrt(n)*normcdf((1 - r)*sqrt(n))*exp((1 - r)^2*n/2))", {"n": (10, 200), "r": (0.7, 0.99)},
-        "Halfin and Whitt: the probability that a caller waits, with n agents who are busy for a share r of the time.",
+        "Halfin and Whitt: the probability that a caller waits, with n agents, each busy a fraction r of the time.",
     ),
     Special(
         "pendulum", "Pendulum", "4*sqrt(L/g)*ellipk(sin(a/2)^2)", {"L": (0.1, 2), "g": (1.6, 25), "a": (0, 3)},
-        "Period in s of a pendulum of L m that swings up to a rad, where gravity is g m/s²: from the Moon to Jupiter.",
+        "Period, in s, of a pendulum of length L m and amplitude a (in rad), where gravity is g m/s²: from the Moon to Jupiter.",
     ),
     Special(
         "loops", "Two coils", loops(), {"a": (1, 5), "b": (1, 5), "d": (1, 10)},
@@ -72,7 +72,7 @@ FORMULAS = (
     Special(
         "well", "Water level near a well", "-500/(4*pi*T)*ei(-r^2*0.001/(4*T*t))",
         {"r": (5, 100), "t": (0.1, 10), "T": (100, 1000)},
-        "Theis: metres by which 500 m³ a day lower the water r m away after t days; T m²/day is the aquifer's transmissivity.",
+        "Theis: drawdown in metres, r m from a well, after t days of pumping 500 m³ a day; T m²/day is the transmissivity.",
     ),
     Special(
         "diode", "Diode and resistor", "25.85/R*lambertw(1e-9*R/25.85*exp(V/0.02585))", {"V": (0, 1), "R": (1, 100)},

@@ -35,7 +35,7 @@ def page_text(rows: dict[tuple[str, str, float, float], Built]) -> str:
     """What every formula is, and what became of it."""
     certified = [row for row in rows.values() if row.verdict == "CERTIFIED"]
     valid = [row for row in certified if row.check == "VALID"]
-    counts = f"**{len(certified)} of {len(CASES)} layers are CERTIFIED**, and to {len(valid)} of these the checker says VALID."
+    counts = f"**{len(certified)} of {len(CASES)} layers are CERTIFIED**, and the checker reports VALID for {len(valid)} of them."
     parts, lines = [], []
     for f in FORMULAS:
         sides = ", ".join(
@@ -48,7 +48,7 @@ def page_text(rows: dict[tuple[str, str, float, float], Built]) -> str:
                 lines.append([f.title if case.share == SHARES[0] else "", *cells(case, row)])
     told = "\n".join(f"- {reason}" for reason in reasons(rows))
     table = markdown(COLUMNS, lines)
-    return "\n\n".join([counts, table, *([f"Why not:\n\n{told}"] if told else []), "\n".join(parts)])
+    return "\n\n".join([counts, table, *([f"What failed, and why:\n\n{told}"] if told else []), "\n".join(parts)])
 
 
 def cells(case: Case, row: Built | None) -> list[str]:
@@ -67,11 +67,11 @@ def cells(case: Case, row: Built | None) -> list[str]:
 
 
 def reasons(rows: dict[tuple[str, str, float, float], Built]) -> list[str]:
-    """What the build said of layers that are not certified, and the checker of those that it refutes."""
+    """What the build said of layers that are not certified, and the checker of those that it does not confirm."""
     titles, found = {f.name: f.title for f in FORMULAS}, dict[tuple[str, str], list[str]]()
     for row in rows.values():
-        if row.verdict != "CERTIFIED" or row.check == "INVALID":
-            why = row.why if row.verdict != "CERTIFIED" else row.check_why
+        if row.verdict != "CERTIFIED" or row.check != "VALID":
+            why = row.why if row.verdict != "CERTIFIED" else f"{row.check}, {row.check_why}"
             found.setdefault((titles[row.name], why), []).append(f"{100 * row.share:g} %")
     return [f"{title}, {' and '.join(shares)}: {why}.".replace("|", "\\|") for (title, why), shares in found.items()]
 

@@ -25,6 +25,10 @@ LINES = {
     f"build x {START} --where 'x < 1'": (
         f"asked: {BUILD}; found: no such option: --where; change: write --within, or see onelayer build --help"
     ),
+    f"build -ei(-x) {START}": (
+        f"asked: {BUILD}; found: no such option: -e; change: write a formula that starts with - in brackets, "
+        "or see onelayer build --help"
+    ),
     "plan x --domain 0:1 --epsilon 0.1": (
         "asked: onelayer plan FORMULA --domain … --eps …; found: no such option: --epsilon; "
         "change: write --tolerance, or see onelayer plan --help"

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from ..common.checks import is_number
 from ..common.errors import InputError
 from .record import DefinedOn, Even, Monotone, OwnName, Turning
 from .record import Function as Record
 from .tree import Call, Node, postorder
-from .vocabulary import CONSTANTS, FUNCTIONS, ORDERED, SYNONYMS
+from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, ORDERED, SYNONYMS
 from .words import INDEXED
 
 SHAPES = ("any", "increasing", "decreasing", "even")
@@ -39,15 +40,19 @@ def Function(
 ) -> Record:
     """A function g that formulas may use by its name, with `Target(…, functions=[g])`.
 
-    `ball` gives an enclosure of g on a ball of python-flint, NaN where there is none. `slope` is g′ as a formula of u and
-    y = g(u). `shape` is "increasing", "decreasing", "even" (a function of |u| that increases with it) or "any"; g lies between
-    `least` and `most`. It is defined inside of `domain`, with its ends if `closed`. With `analytic`, `ball` takes complex balls
-    as well, and g is analytic wherever real parts are inside the domain. All this is tried at points, and otherwise believed.
+    `ball` encloses g on a ball of python-flint (NaN where there is no enclosure). `slope` is g′ as a formula in u and y = g(u).
+    `shape` is "increasing", "decreasing", "even" (a function of |u| that increases with it) or "any"; g lies between `least` and
+    `most`. It is defined inside `domain`, including the ends if `closed`. With `analytic`, `ball` takes complex balls too, and g
+    is analytic wherever the real part lies in the domain. All this is spot-checked at points, and otherwise taken on trust.
     """
     asked = "a name of a new function"
     if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name):
         raise InputError(asked, f"{name!r}", "use letters, digits and _, not starting with a digit")
-    if name in FUNCTIONS | CONSTANTS | SYNONYMS.keys() | ORDERED.keys() or INDEXED.fullmatch(name):
+    if (
+        name in ("u", "y", *FIRST)
+        or name in FUNCTIONS | CONSTANTS | SYNONYMS.keys() | ORDERED.keys()
+        or INDEXED.fullmatch(name)
+    ):
         raise InputError(asked, f"{name!r}, which has a meaning already", "choose another name")
     if not callable(ball):
         raise InputError("`ball`, a function of a ball of flint", f"{type(ball).__name__}", "pass a function")
@@ -55,8 +60,12 @@ def Function(
         raise InputError("a shape", f"{shape!r}", f"use one of {', '.join(SHAPES)}")
     if shape == "even" and not math.isfinite(least):
         raise InputError("the value of an even function at 0", "none", "give it as `least`")
+    if domain is not None and not (isinstance(domain, tuple) and len(domain) == 2 and all(map(is_number, domain))):
+        raise InputError("a domain (low, high), two numbers", f"{domain!r}", "give low < high")
     if domain is not None and not domain[0] < domain[1]:
         raise InputError("a domain (low, high)", f"{domain}", "give low < high")
+    if not (is_number(least) and is_number(most) and least <= most):
+        raise InputError("numbers least <= most", f"{least!r} and {most!r}", "give the ends of the values")
     low, high = (None if math.isinf(end) else end for end in (least, most))
     rises = Monotone(low, high, rises=shape == "increasing")
     known = Turning(least, most) if shape == "any" else Even(least) if shape == "even" else rises
@@ -67,14 +76,22 @@ def Function(
 def together(functions: Iterable[Record]) -> dict[str, Record]:
     """The functions by name, each of which may name the others in its slope; refused where a record contradicts itself."""
     found: dict[str, Record] = {}
-    for f in functions:
+    for f in [functions] if isinstance(functions, Record) else functions:
         if not isinstance(f, Record):
             raise InputError("functions, a list of ol.Function", type(f).__name__, "make them with ol.Function")
         if f.name in found:
             raise InputError("functions with different names", f"{f.name!r} twice", "rename one of them")
         found[f.name] = replace(f, beside=found)
     for f in found.values():
-        require_consistent(f)
+        try:
+            require_consistent(f)
+        except InputError:
+            raise
+        except Exception as error:
+            found_error = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"a `ball` of {f.name} that takes balls of flint", found_error, "correct the function"
+            ) from error
     return found
 
 
@@ -86,9 +103,15 @@ def own_names(roots: Iterable[Node]) -> list[OwnName]:
 
 def require_consistent(f: Record) -> None:
     """Try what a record says at points and on small boxes: the ball, the slope, the shape and the ends agree."""
-    from flint import arb, ctx
+    from flint import acb, arb, ctx
 
     from .derived import range_of, taylor
+    from .parser import parse
+
+    try:
+        parse(f.slope, ("u", "y"), f.beside)
+    except InputError as refusal:
+        raise InputError(f"the slope of {f.name}, a formula of u and y", refusal.found, refusal.change) from None
 
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
     ends = lo if math.isfinite(lo) else hi - 2, hi if math.isfinite(hi) else lo + 2
@@ -109,6 +132,10 @@ def require_consistent(f: Record) -> None:
             rise = (values[2] - values[0]) / width
             if slope.is_finite() and not slope.overlaps(rise):
                 raise _contradiction(f, f"a slope that is not {f.slope}", a)
+            if f.analytic is not None and slope.rad() < 1e-3 * (1 + abs(slope)) and f.analytic(z := acb(a, width)):
+                turned = (f.ball(z) - f.ball(acb(a))) / acb(0, width)
+                if turned.is_finite() and abs(turned - slope) > 0.1 * (1 + abs(slope)):
+                    raise _contradiction(f, "another slope across the real line, so that it is not analytic,", a)
             if abs(rise) > f.steepest:
                 raise _contradiction(f, f"a slope above {f.steepest}", a)
             turned = isinstance(f.shape, Even) and rise * a < 0 and abs(a) > width

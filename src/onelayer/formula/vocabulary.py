@@ -7,7 +7,15 @@ writes the page on the language from this file.
 from .functions import FUNCTIONS as RECORDS
 from .functions import LAST_DEGREE, LAST_DERIVATIVE
 
-SCIPY_ORDERED = {"jv": "j", "jn": "j", "besselj": "j", "eval_legendre": "legendre", "eval_chebyt": "chebyshev"}
+SCIPY_ORDERED = {
+    "jv": "j",
+    "jn": "j",
+    "besselj": "j",
+    "legendreP": "legendre",
+    "chebyshevT": "chebyshev",
+    "eval_legendre": "legendre",
+    "eval_chebyt": "chebyshev",
+}
 
 WRITTEN = {  # in terms of others: of u, or of u and v
     "sec": ("1/cos(u)", "secant"),
@@ -61,6 +69,14 @@ INSTEAD = {
     **dict.fromkeys(["sgn", "signum"], "sign(…)"),
     **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)"},
     **{"ceiling": "ceil(…)", "rint": "round(…)", "fmod": "", "exp1": "(-ei(-(…)))", "heavyside": "where(… < 0, 0, 1)"},
+    **{
+        "erfcinv": "erfinv(1 - (…))",
+        "normpdf": "(exp(-(…)**2/2)/sqrt(2*pi))",
+        "expint": "(-ei(-(…)))",
+        "factorial": "gamma(… + 1)",
+    },
+    **{"sinint": "si(…)", "cosint": "ci(…)", "coth": "(1/tanh(…))", "sech": "(1/cosh(…))", "csch": "(1/sinh(…))"},
+    **dict.fromkeys(["erfi", "dawson", "hermiteh", "betainc", "gammainc", "nthroot", "rem", "fix", "norm"], ""),
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
 }
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z

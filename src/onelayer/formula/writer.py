@@ -182,9 +182,10 @@ class CanonicalWriter:
             depth += (self.lexemes[comma].text == "(") - (self.lexemes[comma].text == ")")
             comma += 1
         found = comma < len(self.lexemes) and self.lexemes[comma].text == ","
-        order = self.lexemes[i + 2].text if found and comma == i + 3 else ""
+        order = "".join(lexeme.typed for lexeme in self.lexemes[i + 2 : comma]) if found else ""
         if not (order.isdecimal() and int(order) <= most):
-            self.fault(f"{word!r} without its order", f"write {word}(2, …), of an order from 0 to {most}", repair=False)
+            said = f"the order {clip(order)} of {word}" if order else f"{word!r} without its order"
+            self.fault(said, f"write {word}(2, …), of a whole order from 0 to {most}", repair=False)
             order = "2"
         self.put(self.lexemes[i], "digamma" if word == "polygamma" and not int(order) else f"{name}{int(order)}")
         self.enter(self.lexemes[i + 1], "(", ")")
@@ -204,9 +205,13 @@ class CanonicalWriter:
         known = INSTEAD.get(lexeme.text.lower())
         if known is not None:
             return self.known_function(i, known)
-        meant = taken_apart(lexeme.text, self.factors, calls=True) or function_like(lexeme.text)
+        apart = taken_apart(lexeme.text, self.factors, calls=True)
+        meant = apart or function_like(lexeme.text)
         change = f"did you mean {meant}?" if meant else _USE
-        self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=meant is not None)
+        likely = meant is not None and (
+            apart or (abs(len(meant) - len(lexeme.text)) < 2 and meant[0] == lexeme.text[0].lower())
+        )
+        self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=bool(likely))
         self.put(lexeme, meant or lexeme.text)
         self.enter(self.lexemes[i + 1], "(", ")")
         return i + 2

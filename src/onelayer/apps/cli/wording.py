@@ -70,6 +70,8 @@ def usage_of(error: Any) -> str:
     if near:
         change = f"write {near[0]}, or {change}"
     asked = " ".join([path, *_needed(context.command)]) if context else path
+    if not near and re.match("-[^-]", getattr(error, "option_name", "")) and "FORMULA" in asked:
+        change = f"write a formula that starts with - in brackets, or {change}"
     return str(InputError(asked, text[0].lower() + text[1:], change))
 
 
