@@ -115,8 +115,8 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
         shape = (layer.dimension, layer.outputs, len(layer.memory), sizes)
-        ridges, reads, hinges = len(layer.ridges), len(layer.reads), len(layer.hinges)
-        return memory_config(*shape, ridges=ridges, reads=reads, hinges=hinges, residual=residual)
+        counts = {"ridges": len(layer.ridges), "bumps": len(layer.bumps), "hinges": len(layer.hinges)}
+        return memory_config(*shape, **counts, reads=len(layer.reads), residual=residual)
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)
     return gate_config(

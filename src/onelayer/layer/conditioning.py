@@ -62,9 +62,14 @@ def reframed(layer: Layer, old: Frame, new: Frame) -> Layer:
     hinges = Hinges(layer.hinges.directions * a, layer.hinges.offsets + layer.hinges.directions @ b)
     if isinstance(layer, MemoryLayer):
         memory = Memory(layer.memory.keys * a, layer.memory.biases + layer.memory.keys @ b, layer.memory.group)
-        r = layer.ridges
-        ridges = replace(r, directions=r.directions * a, offsets=r.offsets + r.directions @ b)
-        return replace(layer, bias=bias, linear=linear, hinges=hinges, memory=memory, ridges=ridges)
+        ridges, bumps = (
+            replace(r, directions=r.directions * a, offsets=r.offsets + r.directions @ b)
+            for r in (layer.ridges, layer.bumps)
+        )
+        values = layer.bump_values * torch.cat([a.new_ones(1), a])[:, None]
+        values[:, 0] += torch.einsum("d,hdo->ho", b, layer.bump_values[:, 1:])
+        moved = {"memory": memory, "ridges": ridges, "bumps": bumps, "bump_values": values}
+        return replace(layer, bias=bias, linear=linear, hinges=hinges, **moved)
     gates, values, moved = _gates(layer, a, b)
     m = layer.maxima
     maxima = replace(m, sharpness=m.sharpness * a.mean(), offsets=(m.offsets + b) / a)
@@ -143,7 +148,9 @@ def cancelling(layer: Layer, x: Float[Tensor, "point coordinate"]) -> Float[Tens
         gates = torch.einsum("bgs,gso->bo", layer.gates.weights_and_slope(x).abs(), layer.gate_values.abs())
         return (gates + layer.maxima.features(x).abs() @ layer.max_values.abs()).amax(dim=1)
     ridges = layer.ridges.features(x) @ layer.ridge_values.abs()
-    return (layer.memory.features(x) @ layer.memory_values.abs() + ridges).amax(dim=1)
+    values = layer.bump_values[:, 0] + torch.einsum("bd,hdo->bho", x, layer.bump_values[:, 1:])
+    bumps = torch.einsum("bh,bho->bo", layer.bumps.features(x), values.abs())
+    return (layer.memory.features(x) @ layer.memory_values.abs() + ridges + bumps).amax(dim=1)
 
 
 def from_origin(layer: Layer) -> Layer:

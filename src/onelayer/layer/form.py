@@ -2,7 +2,7 @@
 
     T(x) = bias + x·linear + Σ_h Σ_t (values_ht + x·slopes_ht) w_ht(x),    w_h = softmax_t(keys_ht·x + biases_ht)
 
-in normalised coordinates x, with exactly the floats that the assembled model stores. Gates, maxima, ridge gates and memory
+in normalised coordinates x, with exactly the floats that the assembled model stores. Gates, maxima, ridge gates, bumps and memory
 tokens are all of this form; masked tokens are left out (their weight is exactly 0). Hinges are not analytic and not of this
 form.
 """
@@ -190,4 +190,10 @@ def form_of(layer: Layer) -> Form | None:
             biases = torch.stack([torch.zeros_like(r.offsets), -r.offsets], dim=1)
             values = torch.stack([layer.ridge_values, torch.zeros_like(layer.ridge_values)], dim=1)
             blocks.append(Block(keys, biases, values, torch.zeros(len(r), 2, D, m, dtype=torch.float64)))
+        b, none = layer.bumps, torch.zeros_like(layer.bump_values)
+        if len(b):
+            keys = torch.stack([0 * b.directions, b.directions, -b.directions], dim=1)
+            biases = torch.stack([0 * b.offsets, b.offsets, -b.offsets], dim=1)
+            values = torch.stack([layer.bump_values, none, none], dim=1)
+            blocks.append(Block(keys, biases, values[:, :, 0], values[:, :, 1:]))
     return Form(layer.bias, layer.linear, tuple(blocks))

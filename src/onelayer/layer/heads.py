@@ -13,6 +13,8 @@ Vector token (construction "memory"): one token holds the whole x.
     ridge   score −(a·x + b) on the data token, 0 on the anchor: the anchor's weight is σ(a·x + b). Sigmoid attention has
             this weight on the data token itself, for the score a·x + b.
     ramp    the same with sparsemax attention: score s = a·x + b, weight (1 + s)/2, cut off at 0 and 1.
+    bump    score 0 on the data token, ±(a·x + b) on two anchors: the data token has the weight 1/(1 + 2cosh(a·x + b)), most
+            where a·x = −b, next to nothing far away. Its value v + u·x counts there alone.
 
 `Hinges` are not heads: they are units relu(a·x + b) of the feed-forward network, which sees x in the residual stream or through
 read heads. Every class gives `features`, whose linear combinations are what values can make of it. That these formulas are what
@@ -147,6 +149,27 @@ class Ramps(Ridges):
 
     def features(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch head"]:
         return ((1 + x @ self.directions.T + self.offsets) / 2).clamp(0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Bumps:
+    """Bumps 1/(1 + 2cosh(a·x + b)), times an affine function of x."""
+
+    directions: Float[Tensor, "head coordinate"]
+    offsets: Float[Tensor, " head"]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def features(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch head"]:
+        fallen = (-(x @ self.directions.T + self.offsets).abs()).exp()
+        return fallen / (1 + fallen + fallen.square())
+
+    def local(self, values: Float[Tensor, "head 1+coordinate out"]) -> Float[Tensor, "head 2 out"]:
+        """Affine values where the bumps are highest (nearest to 0), and how much they change for a unit of the score."""
+        step = self.directions / self.directions.square().sum(dim=1, keepdim=True)
+        slopes = torch.einsum("hd,hdo->ho", step, values[:, 1:])
+        return torch.stack([values[:, 0] - self.offsets[:, None] * slopes, slopes], dim=1)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .heads import Gates, Hinges, Maxima, Memory, Ridges
+from .heads import Bumps, Gates, Hinges, Maxima, Memory, Ridges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +94,18 @@ class GateLayer(_Common):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryLayer(_Common):
-    """Memory tokens and ridge gates with values."""
+    """Memory tokens, ridge gates and bumps with values; those of bumps are affine: of 1 and of every coordinate."""
 
     memory: Memory
     memory_values: Float[Tensor, "token out"]
     ridges: Ridges
     ridge_values: Float[Tensor, "ridge out"]
+    bumps: Bumps
+    bump_values: Float[Tensor, "bump 1+coordinate out"]
 
     @property
     def units(self) -> int:
-        return len(self.memory) + len(self.ridges)
+        return len(self.memory) + len(self.ridges) + len(self.bumps)
 
     @property
     def reads(self) -> list[int]:
@@ -112,7 +114,11 @@ class MemoryLayer(_Common):
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         heads = self.memory.features(x) @ self.memory_values + self.ridges.features(x) @ self.ridge_values
-        return self._beside_heads(x) + heads
+        weights = self.bumps.features(x)
+        bumps = weights @ self.bump_values[:, 0]
+        for i in range(self.dimension):
+            bumps = bumps + x[:, i, None] * (weights @ self.bump_values[:, 1 + i])
+        return self._beside_heads(x) + heads + bumps
 
 
 def gate_layer(
@@ -138,13 +144,23 @@ def memory_layer(
     ridges: tuple[Ridges, Tensor] | None = None,
     linear: Tensor | None = None,
     hinges: tuple[Hinges, Tensor] | None = None,
+    bumps: tuple[Bumps, Tensor] | None = None,
 ) -> MemoryLayer:
     """A MemoryLayer from the parts that are given; the others are empty."""
     D, m = dimension, len(bias)
     nothing = Memory(_empty(0, D), _empty(), torch.zeros(0, dtype=torch.int64))
     t, tv = memory or (nothing, _empty(0, m))
     r, rv = ridges or (Ridges(_empty(0, D), _empty()), _empty(0, m))
-    return MemoryLayer(memory=t, memory_values=tv, ridges=r, ridge_values=rv, **_common(bias, D, linear, hinges))
+    b, bv = bumps or (Bumps(_empty(0, D), _empty()), _empty(0, 1 + D, m))
+    return MemoryLayer(
+        memory=t,
+        memory_values=tv,
+        ridges=r,
+        ridge_values=rv,
+        bumps=b,
+        bump_values=bv,
+        **_common(bias, D, linear, hinges),
+    )
 
 
 Layer = GateLayer | MemoryLayer

@@ -16,7 +16,7 @@ def total_of(layer: Layer | SymmetricLayer) -> float:
     if isinstance(layer, GateLayer):
         parts += [layer.gate_values.flatten(0, 1), layer.max_values]
     else:
-        parts += [layer.memory_values, layer.ridge_values]
+        parts += [layer.memory_values, layer.ridge_values, layer.bumps.local(layer.bump_values).flatten(0, 1)]
     return float(sum(p.abs().sum(dim=0) for p in parts).max())  # type: ignore[union-attr]
 
 
@@ -33,6 +33,7 @@ def amplitude_of(layer: Layer) -> float:
     for g in range(layer.memory.groups):
         own = layer.memory_values[layer.memory.group == g]
         total += (own.amax(dim=0) - own.amin(dim=0)) / 2
+    total += layer.bumps.local(layer.bump_values).abs().sum(dim=(0, 1)) / 3  # |s|/(1 + 2cosh s) < 1/3, too
     return float((total + layer.ridge_values.abs().sum(dim=0) / 2).max())
 
 
@@ -45,5 +46,6 @@ def largest_score_of(layer: Layer) -> float:
             found += scores[bank.kept].tolist()
     else:
         found += (HALF * layer.memory.keys.abs().sum(dim=1) + layer.memory.biases.abs()).tolist()
-        found += (HALF * layer.ridges.directions.abs().sum(dim=1) + layer.ridges.offsets.abs()).tolist()
+        for bank in (layer.ridges, layer.bumps):
+            found += (HALF * bank.directions.abs().sum(dim=1) + bank.offsets.abs()).tolist()
     return max(found)

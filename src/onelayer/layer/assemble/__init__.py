@@ -57,7 +57,8 @@ def head_kinds(
         kinds = [("symmetric mean", layer.units - gates), ("symmetric gate", gates)]
     elif isinstance(layer, MemoryLayer):
         reads = 0 if residual else len(layer.reads)
-        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", reads)]
+        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("bump", len(layer.bumps))]
+        kinds.append(("read", reads))
     else:
         reads = 0 if residual and asks_itself(layer.dimension, outputs, layout) else len(layer.reads)
         kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", reads)]

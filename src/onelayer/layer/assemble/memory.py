@@ -4,7 +4,7 @@ Stream:   (x or a memory token's key, 1 or a memory token's bias, flags, values)
 of group g has q = (x on g, 1) and k = (key on g, bias), so that its scores are k_j·x + b_j; tokens of other groups, the
 anchor and the data token itself are masked. Ridge heads weigh the data token, score −(a·x + b), against an anchor token,
 score 0. With sparsemax attention the score is a·x + b, and the data token has the value; with sigmoid attention, too, which
-needs no anchor.
+needs no anchor. Bumps ask with a·x + b and have two more anchors, with keys 1 and −1 where the data token's is 0.
 
 The data token is read out, and the residual stream keeps its x beside what the heads write: the linear part stands in the
 read-out W_R, and hinges see x in the stream. An inner layer of the composed form has no residual stream, so that its outputs
@@ -16,6 +16,8 @@ memory tokens of several groups, or of ridge heads, apart.
 """
 
 import math
+from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 
@@ -33,6 +35,7 @@ def memory_config(
     groups: list[int],
     *,
     ridges: int = 0,
+    bumps: int = 0,
     reads: int = 0,
     hinges: int = 0,
     residual: bool = True,
@@ -43,29 +46,44 @@ def memory_config(
     With sigmoid or sparsemax attention there are ridge heads alone.
     """
     D, m, G = dimension, outputs, len(groups)
-    anchors = int(ridges > 0 and attention != "sigmoid")
-    value = D + 1 + _flags(G, ridges) + anchors  # x or key; code or bias; group flags; anchor flag
+    lanes = _lanes(D, G, ridges, bumps, attention)
     carried = D if hinges and not residual else 0  # x beside the outputs
     return LayerConfig(
         tokens=1,
         features_in=D,
         features_out=m,
-        d_model=max(value + m, m + carried),
-        heads=max(G + ridges + (0 if residual else reads), 1),
-        d_k=power_of_4(max([size + 1 for size in groups], default=1)),
+        d_model=max(lanes.side.stop, lanes.out + m, m + carried),
+        heads=max(G + ridges + bumps + (0 if residual else reads), 1),
+        d_k=power_of_4(max([size + 1 for size in groups], default=1 + (ridges > 0 and bumps > 0))),
         d_v=max(m, carried),
         ffn_width=max(hinges, 1) if residual else 2 * m + hinges,
         code="none",
-        anchor_tokens=anchors,
+        anchor_tokens=lanes.anchors,
         memory_tokens=tokens,
         residual=residual,
         attention=attention,
     )
 
 
-def _flags(groups: int, ridges: int) -> int:
-    """Lanes for the flags of the groups: one group alone is not told apart from anything."""
-    return groups if groups > 1 or ridges else 0
+@dataclass(frozen=True)
+class _Lanes:
+    """Coordinates of the stream behind x and the code of the data token, and how many anchors there are."""
+
+    flags: range  # of the groups of memory tokens: one group alone is not told apart from anything
+    anchor: range  # of the anchor of ridge heads
+    aside: range  # a flag of both anchors of bumps, beside other heads
+    side: range  # 1 and −1 there
+    out: int  # where values begin: the data token has 0 in all lanes from its code on, which answers may use
+    anchors: int
+
+
+def _lanes(dimension: int, groups: int, ridges: int, bumps: int, attention: Attention) -> _Lanes:
+    flags = groups if groups > 1 or ridges or bumps else 0
+    anchor = int(ridges > 0 and attention != "sigmoid")
+    counts = (flags, anchor, int(bumps > 0 and (ridges > 0 or groups > 0)), int(bumps > 0))
+    ends = list(accumulate(counts, initial=dimension + 1))
+    out = ends[-1] if groups or ridges else ends[0]
+    return _Lanes(*map(range, ends[:-1], ends[1:]), out=out, anchors=anchor + 2 * (bumps > 0))  # type: ignore[misc]
 
 
 def assemble_memory(
@@ -73,29 +91,31 @@ def assemble_memory(
 ) -> SingleLayerTransformer:
     """The model; without residuals its outputs stand in the first coordinates of the stream."""
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
-    M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
+    M, R, B = len(layer.memory), len(layer.ridges), len(layer.bumps)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
-    counts = {"ridges": R, "reads": len(layer.reads), "hinges": H}
+    counts = {"ridges": R, "bumps": B, "reads": len(layer.reads), "hinges": len(layer.hinges)}
     config = memory_config(D, m, M, [len(c) for c in members], **counts, residual=residual, attention=attention)
-    d_k, d_v = config.d_k, config.d_v
-    data, flag, flags = D, D + 1, _flags(G, R)
-    anchors = config.anchor_tokens
-    anchor, value = flag + flags, flag + flags + anchors
-    out = slice(value, value + m) if residual else slice(0, m)
+    d_k, d_v, data = config.d_k, config.d_v, D
+    lanes = _lanes(D, G, R, B, attention)
+    out = slice(lanes.out, lanes.out + m) if residual else slice(0, m)
     model = blank(config, frame)
     scale = math.sqrt(d_k)  # a power of 2: undoes 1/√d_k exactly
     with torch.no_grad():
         model.W_E[:, :D] = torch.eye(D, dtype=torch.float64)
         model.b_E[data] = 1.0
-        tokens = model.S[anchors:] if M or anchors else torch.zeros(0, config.d_model)
+        tokens = model.S[lanes.anchors :] if M or lanes.anchors else torch.zeros(0, config.d_model)
         sigma = _sigma(layer) if M else 1.0
         if M:
             tokens[:, :D], tokens[:, data] = layer.memory.keys, layer.memory.biases / -sigma
-            if flags:
-                tokens[torch.arange(M), flag + layer.memory.group] = 1.0
-            tokens[:, value : value + m] = layer.memory_values
-        if anchors:
-            model.S[0, anchor] = 1.0
+            if lanes.flags:
+                tokens[torch.arange(M), lanes.flags.start + layer.memory.group] = 1.0
+            tokens[:, lanes.out : lanes.out + m] = layer.memory_values
+        if lanes.anchor:
+            model.S[0, lanes.anchor] = 1.0
+        if B:
+            sides = model.S[lanes.anchors - 2 : lanes.anchors]
+            sides[:, lanes.side] = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+            sides[:, lanes.aside] = 1.0
 
         for g, coordinates in enumerate(members):
             size = len(coordinates)
@@ -106,22 +126,36 @@ def assemble_memory(
             model.W_K[g, data, size] = -scale * sigma
             others = max(float(layer.memory.biases.max()), 0.0)
             low = -scale * (MASKED + others - _surely(layer, g))  # ≥ 800 below the largest score that is kept
-            for masked in [*([anchor] if R else []), *(flag + o for o in range(flags) if o != g)]:
+            for masked in [*lanes.anchor, *lanes.aside, *(flag for o, flag in enumerate(lanes.flags) if o != g)]:
                 model.W_K[g, masked, size] = low
-            model.W_V[g, value : value + m, :m] = torch.eye(m, dtype=torch.float64)
+            model.W_V[g, lanes.out : lanes.out + m, :m] = torch.eye(m, dtype=torch.float64)
             model.W_O[g * d_v : g * d_v + m, out] = torch.eye(m, dtype=torch.float64)
 
         for r in range(R):
             head = G + r
             a, b = layer.ridges.directions[r], layer.ridges.offsets[r]
             model.W_Q[head, data, 0] = 1.0
-            facing, valued = (-scale, anchor) if attention == "softmax" else (scale, data)
+            facing, valued = (-scale, lanes.anchor) if attention == "softmax" else (scale, data)
             model.W_K[head, :D, 0], model.W_K[head, data, 0] = facing * a, facing * b
             if M:
                 low = MASKED + float((layer.memory.keys @ a).abs().max()) + abs(float(b))
-                model.W_K[head, flag : flag + G, 0] = -scale * low
+                model.W_K[head, lanes.flags, 0] = -scale * low
+            model.W_K[head, lanes.aside, 0] = -scale * MASKED
             model.W_V[head, valued, 0] = 1.0
             model.W_O[head * d_v, out] = layer.ridge_values[r]
+
+        if B:
+            first = G + R
+            heads = slice(first, first + B)
+            model.W_Q[heads, :D, 0], model.W_Q[heads, data, 0] = layer.bumps.directions, layer.bumps.offsets
+            model.W_K[heads, lanes.side, 0] = scale
+            if lanes.aside:
+                model.W_Q[heads, data, 1] = 1.0
+                model.W_K[heads, lanes.flags, 1] = model.W_K[heads, lanes.anchor, 1] = -scale * MASKED
+            model.W_V[heads, :D, :m], model.W_V[heads, data, :m] = layer.bump_values[:, 1:], layer.bump_values[:, 0]
+            model.W_O[first * d_v : (first + B) * d_v, out].unflatten(0, (B, d_v))[:, :m] = torch.eye(
+                m, dtype=torch.float64
+            )
 
         if residual:
             model.W_R[:D] = layer.linear
@@ -130,7 +164,7 @@ def assemble_memory(
             write_hinges(model, layer.hinges, layer.hinge_values, list(range(D)), out)
             return model
         if layer.reads:
-            _write_read(model, layer, G + R, scale)
+            _write_read(model, layer, G + R + B, scale)
         write_identity(model, m, layer.bias)
         write_hinges(model, layer.hinges, layer.hinge_values, list(range(m, m + D)), out, 2 * m)
     return model
