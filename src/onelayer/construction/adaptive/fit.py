@@ -1,0 +1,71 @@
+"""Bumps for a function of one coordinate: their mesh by trial, their values by least squares, then the mesh corrected.
+
+Where the error of the whole fit is above its share the cells become narrower, where it is far below they become wider, and all is
+solved again, until the goal is met by as few bumps as that brings.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from .bumps import Row
+from .spacing import FALLEN, POINTS, Curve, Probe, chebyshev_points, meshed, spacing
+
+OVERLAP = 0.62  # times 2π²/(log(1/share) + 3), at which what bumps alias is about the share of the range that is asked for
+RIDGE = 1e-2  # times that share
+NEGLIGIBLE = 12.0  # scores beyond log(1/share) + this leave nothing in least squares
+PROBED, MET = 0.6, 0.9  # shares of the goal: for a window, for the whole
+ROUNDS, LAST_WIDER = 16, 4
+WIDER_BELOW, NARROWER_ABOVE, AIMED_AT = 0.8, 0.85, 0.75  # shares of the goal
+NEIGHBOURS = 4  # cells on either side whose error counts
+ORDER = 6  # errors go at least like this power of the width
+
+
+@dataclass(frozen=True)
+class RowFit:
+    """A row of bumps with values, and the largest error seen."""
+
+    row: Row
+    values: Float[np.ndarray, "bump value out"]
+    observed: float
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def fitted_row(
+    f: Curve, lo: float, hi: float, goal: float, spread: float, most: int, over: Callable[[], bool]
+) -> RowFit | None:
+    """Bumps with which an error of `goal` was met at all points that were looked at; None if that takes more than `most`."""
+    share = min(goal / spread, 0.1)
+    overlap = OVERLAP * 2 * math.pi**2 / (math.log(1 / share) + 3)
+    ridge, fallen = RIDGE * share, NEGLIGIBLE + math.log(1 / share)
+    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most)
+    best: RowFit | None = None
+    inner, between = chebyshev_points(), chebyshev_points(2 * POINTS)[::2]
+    for turn in range(ROUNDS):
+        if edges is None or len(edges) > most or (over() and turn):
+            break
+        row, h = Row.on(edges, overlap), np.diff(edges)[:, None]
+        u = edges[:-1, None] + h * inner
+        y = f(u.ravel()).reshape(*u.shape, -1)
+        c = row.solved(u, y, fallen, ridge)
+        error = np.abs(row.at(c, u, fallen) - y).max(axis=(1, 2))
+        if error.max() <= goal:
+            u = edges[:-1, None] + h * between
+            apart = np.abs(row.at(c, u, FALLEN) - f(u.ravel()).reshape(*u.shape, -1))
+            error = np.maximum(error, apart.max(axis=(1, 2)))
+        error = error / goal
+        if error.max() <= 1 and (best is None or len(row) < len(best)):
+            best = RowFit(row, c, float(error.max()) * goal)
+        if best is not None and turn > LAST_WIDER:
+            break
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(error, NEIGHBOURS, mode="edge"), 2 * NEIGHBOURS + 1)
+        near = np.maximum(near.max(axis=1), 1e-9)
+        wider = np.clip(-np.log(near / WIDER_BELOW) / (2 * ORDER), 0.0, 0.1) * 0.7**turn if turn < LAST_WIDER else 0.0
+        step = np.where(near > NARROWER_ABOVE, np.maximum(-np.log(near / AIMED_AT) / ORDER - 0.02, -0.4), wider)
+        edges = meshed(edges, h[:, 0] * np.exp(step))
+    return best
