@@ -43,6 +43,7 @@ from ...formula.additive import home_of, maximal
 from ..arithmetic import FLOAT64, VANISHED, Arithmetic
 from ..assemble.frame import Frame
 from ..form import Block, Form
+from ..panels import Panels, panels_of
 from .proportional import maximum_rounding, proportional_fit
 
 AT_ONCE = 2**21  # numbers held at a time
@@ -249,6 +250,17 @@ def _largest(program: FormProgram, boxes: Boxes, enough: float, over: Callable[[
     """The largest bound on what heads add over boxes that cover the given one."""
     if not program.heads:
         return torch.zeros_like(program.constant)
+    low, high = (float(end[0, 0]) for end in (boxes.centres - boxes.halves, boxes.centres + boxes.halves))
+    panels = panels_of([h.block for h in program.heads], low, high)
+    if panels is not None:
+        return _by_panels(program, panels, enough, over)
+    return _largest_by_halving(program, boxes, enough, over)
+
+
+def _largest_by_halving(
+    program: FormProgram, boxes: Boxes, enough: float, over: Callable[[], bool]
+) -> Float[Tensor, " output"]:
+    """The same, all heads at a time."""
     width = torch.stack([h.block.key_spreads().amax(dim=0) for h in program.heads]).amax(dim=0) + 1e-300
     found, spent, before = box_rounding(program, boxes), _size(program), [torch.inf] * PATIENCE
     while not (high := float(found.max())) <= enough and spent <= WORK and not over():
@@ -258,6 +270,24 @@ def _largest(program: FormProgram, boxes: Boxes, enough: float, over: Callable[[
         boxes, found, work = _halved(program, boxes, found, width)
         spent += work
     return found.amax(dim=0)
+
+
+def _by_panels(
+    program: FormProgram, panels: Panels, enough: float, over: Callable[[], bool]
+) -> Float[Tensor, " output"]:
+    """The same for heads of one coordinate, few of which are active at a time: the others are bounded on the whole panel."""
+    most, coordinate = torch.zeros_like(program.constant), torch.zeros(1, dtype=torch.int64)
+    for panel in range(len(panels)):
+        low, high = panels.edges[panel], panels.edges[panel + 1]
+        box = Boxes(*(torch.tensor([[t]], dtype=torch.float64) for t in ((low + high) / 2, (high - low) / 2 * UP_FEW)))
+        near, far = (
+            replace(program, heads=tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True)))
+            for which in (panels.near(panel), [~mine for mine in panels.near(panel)])
+        )
+        beside = box_rounding(far, box)[0]
+        left = max(enough, float(most.max())) - float(beside.max())
+        most = torch.maximum(most, beside + _largest_by_halving(near, box, left, over))
+    return most
 
 
 def _halved(program: FormProgram, boxes: Boxes, found: Tensor, width: Tensor) -> tuple[Boxes, Tensor, int]:

@@ -42,8 +42,11 @@ from ..claim import Claim, Proof
 from .cleared import OneHead
 from .covariance import SlopeHead
 from .cover import Cover, cover
+from .panelled import PanelledCover, panelled
 from .rational import RationalCover
 from .summand import MOST_COORDINATES, MOST_WITH_HEADS, Summand
+
+AnyCover = Cover | PanelledCover | RationalCover
 
 TRUNCATION_SHARE = 0.05  # share of the tolerance that truncation may take
 ROUNDING_SHARE = 0.01  # share of the tolerance below which rounding is not bounded more closely
@@ -101,7 +104,7 @@ def _prove(
         enough = claim.share(ROUNDING_SHARE) * claim.tolerance
         deployed = program.rounding(*box_of(target, frame), enough, budget.over).numpy()
     wanted = claim.tolerance / UP - float(deployed.max()) if len(groups) == 1 else math.inf
-    covers: list[Cover | RationalCover] = []
+    covers: list[AnyCover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
         summand = Summand(own, formula, target, frame, group, claim.device, budget)
@@ -116,7 +119,7 @@ def _prove(
         groups=tuple(groups),
         boxes=tuple(0 if c.boxes is None else len(c.boxes) for c in covers),
         degrees=tuple(c.degree for c in covers),
-        ellipses=tuple(c.ellipse for c in covers if isinstance(c, Cover)) or None,
+        ellipses=tuple(c.ellipse for c in covers if not isinstance(c, RationalCover)) or None,
         truncation=goal * len(groups),
         worst_boxes=tuple(c.worst for c in covers if c.worst is not None),
         rounding=float(deployed.max()),
@@ -134,7 +137,7 @@ def _prove(
 
 def _cover(
     summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None], close: float | None
-) -> Cover | RationalCover:
+) -> AnyCover:
     """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation.
 
     Without heads T − f is f less an affine function, which interpolation bounds at once.
@@ -143,7 +146,7 @@ def _cover(
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
     head = SlopeHead.of(summand) or OneHead.of(summand) if alone and not idle else None
     if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
-        return cover(summand, goal, budget, report, close)
+        return panelled(summand, goal, budget, report, close) or cover(summand, goal, budget, report, close)
     found = RationalCover(summand, head, goal, wanted, close)
     found.start(budget, report)
     return found
@@ -156,7 +159,7 @@ def _is_steep(summand: Summand) -> bool:
 
 
 def _covering(
-    covers: Sequence[Cover | RationalCover], deployed: np.ndarray, target: Target, bound: float
+    covers: Sequence[AnyCover], deployed: np.ndarray, target: Target, bound: float
 ) -> Covering | None:
     """The boxes of the covers; None if some cover has none."""
     patches = [c.patch for c in covers if c.patch is not None]
@@ -197,7 +200,7 @@ def _progress_of(progress: Progress | None, position: int, groups: int) -> Calla
 
 
 def _refine(
-    covers: Sequence[Cover | RationalCover],
+    covers: Sequence[AnyCover],
     budget: Budget,
     progress: Progress | None,
     deployed: np.ndarray,
@@ -213,7 +216,7 @@ def _refine(
             progress(stage, 1 - 0.5 * 0.9**steps if busy else 1.0)
 
 
-def _bound(covers: Sequence[Cover | RationalCover], deployed: np.ndarray) -> float:
+def _bound(covers: Sequence[AnyCover], deployed: np.ndarray) -> float:
     """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
     return bound_of_sum([c.range for c in covers], deployed)
 
@@ -255,7 +258,7 @@ def range_of(
 
 
 def _closer(
-    best: tuple[np.ndarray, np.ndarray] | None, covers: Sequence[Cover | RationalCover]
+    best: tuple[np.ndarray, np.ndarray] | None, covers: Sequence[AnyCover]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The range of Σ g_g from the ranges of the g_g, rounded outward, or what is known already where that is closer."""
     low, high = range_of_sum([c.range for c in covers])

@@ -34,6 +34,7 @@ class Summand:
     device: str = "cpu"  # where T is evaluated on grids
     budget: Budget = field(default_factory=lambda: Budget(math.inf))  # steps that take longer end with OutOfTime
     constants: int = 0  # variables of the formula after the coordinates
+    box: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # (lower, upper) ends, if not those of the domain
 
     def frozen(self, formula: Formula, constants: int) -> "Summand":
         """With a formula of that many constants beside the coordinates in the place of the formula."""
@@ -50,6 +51,8 @@ class Summand:
     @property
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """(lower, upper) ends of the box."""
+        if self.box is not None:
+            return np.array(self.box[0]), np.array(self.box[1])
         pick = list(self.group)
         return np.array(self.target.domain.lower)[pick], np.array(self.target.domain.upper)[pick]
 
