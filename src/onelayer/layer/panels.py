@@ -18,7 +18,7 @@ from .form import Block
 
 FAR = 40.0  # a score this far above all others: the weights of these are below 5e-18
 HEADS = 32  # of a panel: that many begin to be active there
-FEWEST = 3 * HEADS  # heads, with which panels begin to pay
+FEWEST = 2 * HEADS  # heads, with which panels begin to pay
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ NEGLIGIBLE = 12.0  # scores beyond log(1/share) + this leave nothing in least sq
 PROBED, MET = 0.6, 0.9  # shares of the goal: for a window, for the whole
 ROUNDS, LAST_WIDER = 16, 4
 WIDER_BELOW, NARROWER_ABOVE, AIMED_AT = 0.8, 0.85, 0.75  # shares of the goal
+STRICTER = 0.85
 NEIGHBOURS = 4  # cells on either side whose error counts
 ORDER = 6  # errors go at least like this power of the width
 
@@ -66,6 +67,8 @@ def fitted_row(
         near = np.lib.stride_tricks.sliding_window_view(np.pad(error, NEIGHBOURS, mode="edge"), 2 * NEIGHBOURS + 1)
         near = np.maximum(near.max(axis=1), 1e-9)
         wider = np.clip(-np.log(near / WIDER_BELOW) / (2 * ORDER), 0.0, 0.1) * 0.7**turn if turn < LAST_WIDER else 0.0
-        step = np.where(near > NARROWER_ABOVE, np.maximum(-np.log(near / AIMED_AT) / ORDER - 0.02, -0.4), wider)
+        lower = STRICTER ** max(turn - LAST_WIDER, 0)  # or cells that were fine a moment ago are not, one after the other
+        narrower = np.maximum(-np.log(near / (AIMED_AT * lower)) / ORDER - 0.02, -0.4)
+        step = np.where(near > NARROWER_ABOVE * lower, narrower, wider)
         edges = meshed(edges, h[:, 0] * np.exp(step))
     return best

@@ -49,6 +49,7 @@ from .proportional import maximum_rounding, proportional_fit
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most
 CLOSE = 0.7  # boxes whose bound is at least this share of the largest one are halved
+TRUSTED = 1e-7  # rounding of our own weights up to which they count
 PATIENCE, GAIN = 6, 0.03  # stop when this many rounds of halving together bring less than this share
 
 
@@ -330,13 +331,25 @@ def _box_rounding(program: FormProgram, boxes: Boxes) -> Float[Tensor, "box outp
     return found.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
-def _head_rounding(
-    head: HeadProgram, boxes: Boxes, X: Tensor, e_x: Tensor | None, a: Arithmetic
-) -> tuple[Float[Tensor, "box head out"], Float[Tensor, "box head out"]]:
-    """(errors of every head, bounds on |z|) on every box; `e_x`: of x̂, where heads may be computed in the factored form."""
-    c, r, block = boxes.centres, boxes.halves, head.block
-    keys, there, T, R = block.keys, block.there, block.biases.shape[1], a.rescalings
-    hidden = ~there[None, :, :, None]
+@dataclass(frozen=True)
+class HeadsOnBoxes:
+    """Heads on boxes with centre c and half-widths r: what they are at c, and bounds for the whole box."""
+
+    score: Float[Tensor, "box head token"]  # at c
+    sure: Float[Tensor, "box head token"]  # its absolute value, 0 for tokens that are not there
+    own: Float[Tensor, "box head 1"]  # relative rounding of the weights here
+    grow: Float[Tensor, "box head token"]  # Σ_i |keys_ti − k̄_i| r_i
+    weights: Float[Tensor, "box head token"]  # at most
+    value: Float[Tensor, "box head token out"]  # at c
+    swing: Float[Tensor, "box head token out"]  # how far values move
+    z: Float[Tensor, "box head out"]  # at c
+    dev: Float[Tensor, "box head token out"]  # |v_t(x) − z(c)|
+    apart: Float[Tensor, "box head out"]  # |z(x) − z(c)|, by the values
+    moved: Float[Tensor, "box head out"]  # Σ_i r_i sup|∂_i z|, which bounds it too
+
+
+def on_boxes(block: Block, boxes: Boxes) -> HeadsOnBoxes:
+    c, r, keys, there = boxes.centres, boxes.halves, block.keys, block.there
     score = torch.einsum("bd,htd->bht", c, keys) + block.biases
     sure = score.masked_fill(~there, 0.0).abs()
     log_w = torch.log_softmax(score, dim=-1)
@@ -351,10 +364,22 @@ def _head_rounding(
     swing = torch.einsum("bd,htdo->bhto", r, block.slopes.abs())
     z = torch.einsum("bht,bhto->bho", w, value)
     dev = (value - z[:, :, None]).abs() + swing + 1e-12 * value.abs()
-    around = torch.einsum("bht,bhto->bho", W, dev)  # |z(x) − z(c)| ≤ this, and ≤ Σ_i r_i |∂_i z|
+    around = torch.einsum("bht,bhto->bho", W, dev)
     slope = torch.einsum("bht,bhto->bho", W, swing)
     covariance = torch.einsum("bht,bhto->bho", W * grow, dev) + (W * grow).sum(dim=-1)[..., None] * around
-    osc = torch.minimum(around, slope + covariance)
+    return HeadsOnBoxes(score, sure, own, grow, W, value, swing, z, dev, around, slope + covariance)
+
+
+def _head_rounding(
+    head: HeadProgram, boxes: Boxes, X: Tensor, e_x: Tensor | None, a: Arithmetic
+) -> tuple[Float[Tensor, "box head out"], Float[Tensor, "box head out"]]:
+    """(errors of every head, bounds on |z|) on every box; `e_x`: of x̂, where heads may be computed in the factored form."""
+    block, there, T, R = head.block, head.block.there, head.block.biases.shape[1], a.rescalings
+    r, keys, hidden = boxes.halves, block.keys, ~there[None, :, :, None]
+    on = on_boxes(block, boxes)
+    score, sure, own, grow, W = on.score, on.sure, on.own, on.grow, on.weights
+    value, swing, z, dev = on.value, on.swing, on.z, on.dev
+    osc = torch.minimum(on.apart, on.moved)
     # scores, exponentials
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
     d = head.scores[..., 0] + torch.einsum("bd,htd->bht", X, head.scores[..., 1:]) + head.own * (sure + moves)
@@ -394,7 +419,7 @@ def _head_rounding(
     shaken = (head.values[:, :, 0] + torch.einsum("bd,htdo->bhto", X, head.values[:, :, 1:])).masked_fill(hidden, 0.0)
     errors = (first + normaliser[..., None] * here + summed) * UP_MANY
     errors = errors + torch.fmin((taken[..., None] * shaken).sum(dim=2), shaken.amax(dim=2) * UP_MANY)
-    trusted = own < 1e-7  # the scores computed here are float64, too
+    trusted = own < TRUSTED  # the scores computed here are float64, too
     # or, where values are proportional to scores, as a maximum: the weights may then be anything
     other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0))
     other = other + (2 * (T + R) + 7) * a.u * most + shaken.amax(dim=2)

@@ -147,7 +147,7 @@ def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, n
     shift, scale = summand.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
-    if is_sharp(summand.form, summand.edge):
+    if summand.box is not None or is_sharp(summand.form, summand.edge):
         T, rounding = on_sharp_grids(summand.form, grids, Frame(tuple(shift.tolist()), tuple(scale.tolist())))
     else:
         T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)

@@ -185,7 +185,7 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
         formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows], constants[rows])
     half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = summand.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
+        slopes = summand.slopes_on(boxes) + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
     sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
     return Tiles(boxes, rho, sizes, slopes, constants, cost)
 

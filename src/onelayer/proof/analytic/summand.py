@@ -9,12 +9,13 @@ import torch
 from jaxtyping import Float, Int
 
 from ...common.budget import Budget
-from ...common.outward import UP
+from ...common.outward import UP, UP_FEW
 from ...formula import Formula, holds, interval
 from ...formula.additive import additive_terms
 from ...formula.numeric import evaluate
 from ...layer.assemble import Frame
 from ...layer.form import Form
+from ...layer.rounding.deployed import TRUSTED, Boxes, on_boxes
 from ...target.target import Target
 
 MOST_WITH_HEADS = 4  # coordinates of a group with several heads
@@ -111,6 +112,20 @@ class Summand:
             own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)
             total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", block.key_spreads(), high - low) / 4
         return total.numpy() * self.normalisation[1][:, None] * UP
+
+    def slopes_on(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Float[np.ndarray, "box coordinate out"]:
+        """Bounds on |∂T/∂x_i| on boxes: on panels from the weights there, else those for the whole box."""
+        if self.box is None:
+            return self.slopes[None]
+        shift, scale = self.normalisation
+        centres, halves = (boxes.mean(axis=1) - shift) * scale, (boxes[:, 1] - boxes[:, 0]) / 2 * scale * UP_FEW + 1e-300
+        some = Boxes(torch.from_numpy(centres), torch.from_numpy(halves))
+        total = self.form.linear.abs().expand(len(boxes), -1, -1)
+        for block in self.form.blocks:
+            on = on_boxes(block, some)
+            moved = torch.where(on.own < TRUSTED, on.moved, torch.inf)
+            total = total + (moved.sum(dim=1) / some.halves)[:, None]
+        return np.fmin(total.numpy() * scale[:, None] * UP, self.slopes)
 
     def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:
         """The domain's condition on every box: 1 proved, −1 refuted, 0 undecided."""
