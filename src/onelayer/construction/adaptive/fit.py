@@ -17,7 +17,8 @@ from .spacing import FALLEN, POINTS, Curve, Probe, chebyshev_points, meshed, spa
 OVERLAP = 0.62  # times 2π²/(log(1/share) + 3), at which what bumps alias is about the share of the range that is asked for
 RIDGE = 1e-2  # times that share
 NEGLIGIBLE = 12.0  # scores beyond log(1/share) + this leave nothing in least squares
-PROBED, MET = 0.6, 0.9  # shares of the goal: for a window, for the whole
+PROBED = 0.6  # share of the goal, for a window
+FIRST_LEVEL, FORECAST_LEVEL = 11, 8  # of the meshes on which a function is first looked at
 ROUNDS, LAST_WIDER = 16, 4
 WIDER_BELOW, NARROWER_ABOVE, AIMED_AT = 0.8, 0.85, 0.75  # shares of the goal
 STRICTER = 0.85
@@ -37,14 +38,25 @@ class RowFit:
         return len(self.row)
 
 
+def _shape(share: float) -> tuple[float, float, float]:
+    """(overlap, ridge, scores that leave nothing) for an error of this share of the range."""
+    digits = math.log(1 / min(share, 0.1))
+    return OVERLAP * 2 * math.pi**2 / (digits + 3), RIDGE * math.exp(-digits), NEGLIGIBLE + digits
+
+
+def forecast(f: Curve, lo: float, hi: float, goal: float, spread: float, most: int) -> int:
+    """About how many bumps it takes, or more than `most`."""
+    overlap, ridge, _ = _shape(goal / spread)
+    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most, FORECAST_LEVEL)
+    return 2 * most if edges is None else len(edges) - 1
+
+
 def fitted_row(
     f: Curve, lo: float, hi: float, goal: float, spread: float, most: int, over: Callable[[], bool]
 ) -> RowFit | None:
     """Bumps with which an error of `goal` was met at all points that were looked at; None if that takes more than `most`."""
-    share = min(goal / spread, 0.1)
-    overlap = OVERLAP * 2 * math.pi**2 / (math.log(1 / share) + 3)
-    ridge, fallen = RIDGE * share, NEGLIGIBLE + math.log(1 / share)
-    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most)
+    overlap, ridge, fallen = _shape(goal / spread)
+    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most, FIRST_LEVEL)
     best: RowFit | None = None
     inner, between = chebyshev_points(), chebyshev_points(2 * POINTS)[::2]
     for turn in range(ROUNDS):

@@ -20,7 +20,7 @@ Curve = Callable[[Float[np.ndarray, " point"]], Float[np.ndarray, "point out"]]
 
 POINTS = 3 * VALUES + 3  # of a cell
 HALF = 6  # cells of the window on either side of the middle one
-FIRST_LEVEL, LEAST_LEVEL, MOST_LEVEL = 11, 4, 60  # 2^level cells
+LEAST_LEVEL, MOST_LEVEL = 4, 60  # 2^level cells
 FALLEN = 40.0  # scores from which a bump is nothing
 GRADE = 0.25  # how much wider cells may become per unit of length
 CELLS_AT_ONCE = 2**14
@@ -85,8 +85,13 @@ class _Cells:
         return np.asarray(self.widest - np.where(self.widest > LEAST_LEVEL, np.nan_to_num(share), 0.0))
 
 
-def spacing(f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int) -> np.ndarray | None:
-    """The edges of a mesh on [lo, hi] whose cells are as wide as an error of `goal` allows; None if that takes too many."""
+def spacing(
+    f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int, first: int
+) -> np.ndarray | None:
+    """The edges of a mesh on [lo, hi] whose cells are as wide as an error of `goal` allows; None if that takes too many.
+
+    The first mesh has 2^first cells.
+    """
 
     def errors(index: np.ndarray, level: int) -> np.ndarray:
         """The error of a window around every cell of a level."""
@@ -101,12 +106,12 @@ def spacing(f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int
         return np.nan_to_num(np.concatenate(parts), nan=np.inf)
 
     index = np.arange(2**LEAST_LEVEL)
-    first = errors(index, LEAST_LEVEL)
-    cells = _Cells(index, first, np.where(first <= goal, LEAST_LEVEL, LEAST_LEVEL + 1), first, first)
+    left = errors(index, LEAST_LEVEL)
+    cells = _Cells(index, left, np.where(left <= goal, LEAST_LEVEL, LEAST_LEVEL + 1), left, left)
     leaves = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
     for level in range(LEAST_LEVEL + 1, MOST_LEVEL):
         cells = cells.finer(level, errors(np.repeat(2 * cells.index, 2) + np.tile([0, 1], len(cells.index)), level), goal)
-        if level < FIRST_LEVEL:
+        if level < first:
             continue
         fine = cells.error <= goal
         done = cells.pick(fine)

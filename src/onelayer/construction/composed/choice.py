@@ -4,8 +4,12 @@ A composed layer is tried first where fewer variables interact in its inner func
 two and its polylines have many pieces. Once it is certified, heads alone get as much time again, for as many units as take
 fewer parameters, unless the formula may have infinite slopes: heads that follow them all are no fewer. Otherwise heads alone
 are tried first, and a composed layer only if they fail.
+
+A sum of functions of one coordinate has rows of bumps as well: at once where a look at the functions says that they need many
+units, else where the search has not met the tolerance within a few seconds.
 """
 
+import math
 from dataclasses import replace
 
 from ...common.budget import Budget
@@ -16,6 +20,7 @@ from ...layer.composed import ComposedLayer
 from ...model.config import LayerConfig
 from ...proof.decision import PROOF_SECONDS
 from ...target.singular import may_be_steep
+from ..adaptive.layer import SEARCHED, adaptive, curves_of
 from ..fitted_groups import config_of
 from ..kinks.remainder import remainders_of
 from ..polished.layer import polished
@@ -27,6 +32,7 @@ from .layer import PlannedLane, composed_layer, lanes_of
 
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
 EASY_ALONE = 2  # interacting variables that heads alone follow well
+ROWS_WAIT = 6.0  # seconds for search and proof where rows of bumps are at hand
 FEW_PIECES = 40  # of all polylines together
 LEAST_SECONDS = (
     20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
@@ -35,6 +41,28 @@ LEAST_SECONDS = (
 
 def fewest_units(request: Request, certify: Certify) -> Found:
     """The method "polished": the layer with the fewest parameters that is certified."""
+    curves = curves_of(request)
+    if curves is None:
+        return _fewest(request, certify)
+    many = curves.expected > SEARCHED
+    first = None if many else _fewest(replace(request, budget=request.budget.up_to(ROWS_WAIT)), certify)
+    if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
+        return first
+    rows = adaptive(curves, certify)
+    if rows is None or request.budget.interrupted.is_set():
+        return first or _fewest(request, certify)
+    if rows[1].verdict == "CERTIFIED":
+        return rows[0]
+    other = first or _fewest(request, certify)
+    return min(rows[0], other, key=_bound)
+
+
+def _bound(found: Found) -> float:
+    return math.inf if found.certificate is None else found.certificate.bound
+
+
+def _fewest(request: Request, certify: Certify) -> Found:
+    """Heads alone, or composed."""
     remainders = remainders_of(request)
     exact = any(remainder.nothing_left for remainder in remainders.values())  # kinks are all there is
     smooth = request.slope_tolerance is not None  # a polyline has no slope at its knots
