@@ -6,34 +6,29 @@ function is not analytic, some end is not finite: sqrt and log need Re z > 0, lo
 """
 
 import math
-from collections.abc import Callable
-from functools import partial, reduce
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .taylor.bounds import BOUNDS
+from .taylor import interval_series as of_series
+from .taylor.bounds import BOUNDS, farthest
+from .taylor.interval_series import SLIP, product_of_ranges
 from .taylor.moments import MOMENTS
-
-SLIP = 1e-14
-TINY = 1e-300  # covers underflow
+from .taylor.series import TINY
 
 Rectangle: TypeAlias = tuple[Any, Any, Any]
 
 
 def outward(low: Any, high: Any, im: Any, size: Any) -> Rectangle:
     """The rectangle, widened for terms of this size."""
-    return low - SLIP * size - TINY, high + SLIP * size + TINY, im * (1 + SLIP) + TINY
+    return *of_series.outward(low, high, size), im * (1 + SLIP) + TINY
 
 
-def sizes(z: Rectangle) -> Any:
+def sizes(z: Sequence[Any]) -> Any:
     """max |Re z|."""
     return np.maximum(np.abs(z[0]), np.abs(z[1]))
-
-
-def _nearest(z: Rectangle) -> Any:
-    """min |Re z|."""
-    return np.maximum(np.maximum(z[0], -z[1]), 0.0)
 
 
 def total(x: Rectangle, y: Rectangle) -> Rectangle:
@@ -44,21 +39,15 @@ def negated(z: Rectangle) -> Rectangle:
     return -z[1], -z[0], z[2]
 
 
-def _products(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any]:
-    """[a, b]·[c, d]."""
-    ends = a * c, a * d, b * c, b * d
-    return reduce(np.minimum, ends), reduce(np.maximum, ends)
-
-
 def product(x: Rectangle, y: Rectangle) -> Rectangle:
     """Re = Re Re − Im Im, Im = Re Im + Im Re."""
-    low, high = _products(*x[:2], *y[:2])
+    low, high = product_of_ranges(x[:2], y[:2])
     A, B, turned = sizes(x), sizes(y), x[2] * y[2]
     return outward(low - turned, high + turned, A * y[2] + B * x[2], A * B + turned)
 
 
 def square(z: Rectangle) -> Rectangle:
-    near, far, turned = _nearest(z), sizes(z), z[2] * z[2]
+    (near, far), turned = farthest(z[0], z[1]), z[2] * z[2]
     return outward(near * near - turned, far * far, 2 * far * z[2], far * far + turned)
 
 
@@ -102,8 +91,9 @@ def _wave(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
     def on(z: Rectangle) -> Rectangle:
         (low, high), slope = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1])
         cosh, sinh = np.cosh(z[2]) * (1 + SLIP), np.sinh(z[2]) * (1 + SLIP)
-        im = np.maximum(np.abs(slope[0]), np.abs(slope[1])) * sinh
-        return outward(np.where(low < 0, low * cosh, low), np.where(high > 0, high * cosh, high), im, cosh)
+        return outward(
+            np.where(low < 0, low * cosh, low), np.where(high > 0, high * cosh, high), sizes(slope) * sinh, cosh
+        )
 
     return on
 
@@ -113,9 +103,8 @@ def _hyperbolic(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
 
     def on(z: Rectangle) -> Rectangle:
         own, slope, (c, s) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), _turn(z[2])
-        low, high = _products(own[0], own[1], c, np.ones_like(c))
-        size = np.maximum(np.abs(own[0]), np.abs(own[1]))
-        return outward(low, high, np.maximum(np.abs(slope[0]), np.abs(slope[1])) * s, size)
+        low, high = product_of_ranges(own, (c, np.ones_like(c)))
+        return outward(low, high, sizes(slope) * s, sizes(own))
 
     return on
 
@@ -136,7 +125,7 @@ def _tanh(z: Rectangle) -> Rectangle:
 
     low = np.where(z[0] >= 0, low, -outer(np.maximum(-z[0], 0.0)))
     high = np.where(z[1] <= 0, high, outer(np.maximum(z[1], 0.0)))
-    near = np.minimum(_nearest(z), 300.0)
+    near = np.minimum(farthest(z[0], z[1])[0], 300.0)
     C = np.cosh(2 * near) * (1 - SLIP)
     grows = C * c >= -1 + 1e-12
     im = np.where(grows, s / np.where(grows, C + c, 1.0), 1 / np.where(grows, 1.0, np.sinh(2 * near)))
@@ -157,7 +146,7 @@ def _atan(z: Rectangle) -> Rectangle:
         return np.arctan2(2 * x, 1 - x * x - y * y) / 2
 
     low, high = re(z[0], np.where(z[0] < 0, e, 0.0)), re(z[1], np.where(z[1] > 0, e, 0.0))
-    near = _nearest(z)
+    near = farthest(z[0], z[1])[0]
     return outward(low, high, np.arctanh(2 * e / (1 + near * near + e * e)) / 2 * (1 + 1e-9), 1e5)
 
 
@@ -184,7 +173,7 @@ def _acos(z: Rectangle) -> Rectangle:
 def _erf(z: Rectangle) -> Rectangle:
     """|erf(x + iy) − erf x| ≤ (2/√π)|y| e^(y² − x²): the integral of erf′ from x to x + iy."""
     low, high = BOUNDS["erf"](z[0], z[1])
-    near = _nearest(z)
+    near = farthest(z[0], z[1])[0]
     off = 1.1284 * z[2] * np.exp((z[2] - near) * (z[2] + near) + SLIP * (near * near + z[2] * z[2]))
     return outward(low - off, high + off, off, 1 + off)
 

@@ -29,8 +29,7 @@ erf, expit, exprel, softplus, sinc = (
 
 def farthest(low: np.ndarray, high: np.ndarray) -> Bounds:
     """(smallest, largest) |u| on [low, high]."""
-    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-    return near, np.maximum(np.abs(low), np.abs(high))
+    return np.abs(np.maximum(np.maximum(low, -high), 0.0)), np.maximum(np.abs(low), np.abs(high))
 
 
 def bounded(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:
@@ -105,64 +104,41 @@ def _sinc1_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     from .moments import MOMENTS
 
     near = farthest(low, high)[0]
-    most = np.minimum((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
+    most = np.fmin((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
     least, largest = (end[0] for end in MOMENTS["sinc1"](low, high, 0))
     return np.fmax(least, -most), np.fmin(largest, most)
 
 
-def _gelu(u: np.ndarray) -> np.ndarray:
-    return 0.5 * u * (1 + erf(u / math.sqrt(2)))
-
-
 TURN, SINC_LOWEST = 4.49, -0.21724
-GELU_LOWEST = -0.16997121  # its minimum, at −0.7518, rounded down
-
-
-def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
-    """Decreasing up to −0.7517…, increasing from −0.7518…."""
-    ends = _gelu(low), _gelu(high)
-    slip = 4 * LIBRARY * (np.abs(low) + np.abs(high)) + TINY
-    least = np.where((low < -0.7517) & (high > -0.7519), GELU_LOWEST, np.minimum(*ends) - slip)
-    return bounded(least, np.maximum(*ends) + slip, np.isfinite(low) & np.isfinite(high))
 
 
 def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
     """The range of a function of arrays, from its shape."""
     shape, phi = f.shape, partial(called, f, np)
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
+    least, most, rises = (
+        getattr(shape, fact, other) for fact, other in (("least", None), ("most", None), ("rises", True))
+    )
 
     def monotone(low: np.ndarray, high: np.ndarray) -> Bounds:
-        good: np.ndarray | bool = True
-        if f.natural:
+        good: np.ndarray | bool = same_branch(low, high) if isinstance(shape, BetweenPoles) else True
+        if isinstance(shape, Even):
+            low, high = farthest(low, high)
+        elif f.natural:
             good = (low <= hi) & (high >= lo)
             low, high = np.clip(low, lo, hi), np.clip(high, lo, hi)
         elif f.domain:
             good = (low > lo) & (high < hi)
-        ends = (phi(low), phi(high)) if shape.rises else (phi(high), phi(low))  # type: ignore[union-attr]
-        return _cut(_widened(*ends, good), shape.least, shape.most)  # type: ignore[union-attr]
-
-    def even(low: np.ndarray, high: np.ndarray) -> Bounds:
-        near, far = farthest(low, high)
-        return _cut(_widened(phi(near), phi(far)), shape.least, None)  # type: ignore[union-attr]
+        low, high = _widened(*((phi(low), phi(high)) if rises else (phi(high), phi(low))), good)
+        return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
     match shape:
-        case Monotone():
+        case Monotone() | Even() | Staircase() | BetweenPoles():
             return monotone
-        case Even():
-            return even
         case Wave(phase):
             return partial(_wave_bounds, phase=phase * math.pi)
-        case Staircase():
-            return lambda low, high: _widened(phi(low), phi(high))
-        case BetweenPoles():
-            return lambda low, high: _widened(phi(low), phi(high), same_branch(low, high))
         case _:
             return partial(derived.bounds, f)
-
-
-def _cut(pair: Bounds, least: float | None, most: float | None) -> Bounds:
-    low, high = pair
-    return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
 
 BOUNDS = Readings(
@@ -170,5 +146,4 @@ BOUNDS = Readings(
     sinc=_sinc_bounds,
     sinc1=_sinc1_bounds,
     exprel1=partial(derived.bounds, FUNCTIONS["exprel1"]),  # arrays have it less accurately
-    gelu=_gelu_bounds,
 )

@@ -56,13 +56,6 @@ def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return terms, sizes, _checked(high_slope * (1 + SLIP) * factor, True)
 
 
-def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """|∛⁗u| = 80/81·∛|u|/u⁴."""
-    t, r, near = np.cbrt(c), 1 / c, farthest(low, high)[0]
-    a = [t, t * r / 3, -t * r**2 / 9, 5 * t * r**3 / 81]
-    return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) * (1 / near) ** 4 * (1 + SLIP), near > 0)
-
-
 def _over_argument(
     c: np.ndarray, phases: list[np.ndarray], start: np.ndarray, kind: str
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -94,10 +87,14 @@ def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) ->
     return *terms, _checked(fourth * (1 + SLIP), True)
 
 
-def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    s, r = np.sqrt(c), 1 / np.sqrt(c)
-    a = [s, r / 2, -(r**3) / 8, r**5 / 16]
-    return a, [np.abs(t) for t in a], _checked(15 / 16 * (1 / np.sqrt(low)) ** 7, low > 0)
+def _root(root: np.ufunc, q: float, c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """Of u^q: a coefficient is (q − k)/((k + 1)u) times the one before it."""
+    a, near = [root(c)], farthest(low, high)[0]
+    fourth = root(near)
+    for k in range(4):
+        a.append(a[-1] * ((q - k) / (k + 1)) / c)
+        fourth = fourth * abs(q - k) / near
+    return a[:4], [np.abs(t) for t in a[:4]], _checked(fourth * (1 + SLIP), near > 0)
 
 
 def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
@@ -168,19 +165,6 @@ def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
 
 
-def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """uΦ(u): Φ + uφ, φ(2 − u²), φ(u³ − 4u), φ(−u⁴ + 7u² − 4); the last quartic has an extremum 8.25 at u² = 3.5."""
-    cumulative, density = (1 + erf(c / math.sqrt(2))) / 2, np.exp(-c * c / 2) / math.sqrt(2 * math.pi)
-    near, far = farthest(low, high)
-    a = [c * cumulative, cumulative + c * density, density * (2 - c * c) / 2, density * (c**3 - 4 * c) / 6]
-    quartic = [np.abs(v**4 - 7 * v**2 + 4) for v in (near, far)]
-    largest = np.maximum(np.maximum(*quartic), np.where((near**2 < 3.51) & (far**2 > 3.49), 8.26, 0.0))
-    fourth = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) * largest
-    spread = density * (1 + c * c)
-    sizes = [np.abs(c), 1 + np.abs(c) * spread, spread * (2 + c * c) / 2, spread * (np.abs(c) ** 3 + 4 * np.abs(c)) / 6]
-    return a, sizes, _checked(np.fmin(fourth, 2.0), True)
-
-
 def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
     """By interval arithmetic on the function's power series: at c and on [low, high]."""
 
@@ -208,7 +192,7 @@ EXPANSIONS = Readings(
     _made,
     exp=_exp,
     log=_log,
-    sqrt=_sqrt,
+    sqrt=partial(_root, np.sqrt, 0.5),
     sin=lambda c, low, high: _wave(np.sin(c), np.cos(c)),
     cos=lambda c, low, high: _wave(np.cos(c), -np.sin(c)),
     tan=_tan,
@@ -225,7 +209,6 @@ EXPANSIONS = Readings(
     exprel=_exprel,
     sinc1=lambda c, low, high: _sinc(c, low, high, first=1),
     exprel1=lambda c, low, high: _exprel(c, low, high, first=1),
-    cbrt=_cbrt,
+    cbrt=partial(_root, np.cbrt, 1 / 3),
     floor=_floor,
-    gelu=_gelu_expansion,
 )
