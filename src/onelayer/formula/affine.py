@@ -16,8 +16,8 @@ from math import prod
 from typing import TypeAlias
 
 from ..common.errors import InputError
+from .demands import rational_value
 from .expression import Formula
-from .literal import rational_value
 from .tree import Call, IntegerPower, Negation, Node, Product, Quotient, Sum, Variable, variables
 
 PRECISION = 256  # bits

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from ..common.errors import InputError
 from ..common.numbers import counted
 from . import tree as trees
+from .demands import constant_exponent
 from .expression import Condition, Formula
-from .literal import DECIMAL, constant_exponent, literal
 from .record import Function, OwnName
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, TooManyFaults, add_fault, clip, plain, refusal_of, refuse, screen
-from .syntax import foreign, piece, python_syntax, segment, symbol
+from .syntax import DECIMAL, foreign, literal, piece, python_syntax, segment, symbol
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
 from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC, WRITTEN

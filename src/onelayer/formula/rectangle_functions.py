@@ -51,25 +51,46 @@ def square(z: Rectangle) -> Rectangle:
     return outward(near * near - turned, far * far, 2 * far * z[2], far * far + turned)
 
 
-def reciprocal(z: Rectangle) -> Rectangle:
-    """Re 1/z = x/(x² + y²): at y = 0 it is 1/x, at |y| = e least at an end of x. |Im| = y/(x² + y²), at most 1/2x."""
-    a, b, e = np.where(z[1] < 0, -z[1], z[0]), np.where(z[1] < 0, -z[0], z[1]), z[2]
-    good = a > 0
-    a = np.where(good, a, np.nan)
-    high, low = 1 / a, 1 / np.maximum(a + e * (e / a), b + e * (e / b))
-    low, high, im = outward(low, high, np.where(e >= a, 0.5 / a, (e / a) / (a + e * (e / a))), high)
+def _odd(function: Callable[[Rectangle], Rectangle], z: Rectangle) -> Rectangle:
+    """An odd function that is known where Re z > 0; nowhere else but where Re z < 0."""
     flip = z[1] < 0
+    a, b = np.where(flip, -z[1], z[0]), np.where(flip, -z[0], z[1])
+    low, high, im = function((np.where(a > 0, a, np.nan), b, z[2]))
     return np.where(flip, -high, low), np.where(flip, -low, high), im
 
 
-def _turn(e: Any) -> tuple[Any, Any]:
-    """(least cos y, largest |sin y|) for |y| ≤ e."""
-    return np.cos(np.minimum(e, math.pi)) - 1e-15, np.where(e < 1.57, np.sin(np.minimum(e, 1.57)), 1.0)
+def _reciprocal(z: Rectangle) -> Rectangle:
+    """Re 1/z = x/(x² + y²): at y = 0 it is 1/x, at |y| = e least at an end of x. |Im| = y/(x² + y²), at most 1/2x."""
+    a, b, e = z
+    high, low = 1 / a, 1 / np.maximum(a + e * (e / a), b + e * (e / b))
+    return outward(low, high, np.where(e >= a, 0.5 / a, (e / a) / (a + e * (e / a))), high)
 
 
-def exponential(z: Rectangle) -> Rectangle:
-    (low, high), (c, s) = BOUNDS["exp"](z[0], z[1]), _turn(z[2])
-    return outward(np.where(c >= 0, low * c, high * c), high, high * s, high)
+reciprocal = partial(_odd, _reciprocal)
+
+
+def _turn(e: Any) -> tuple[Any, Any, Any]:
+    """(least cos y, largest cos y, largest |sin y|) for |y| ≤ e."""
+    return np.cos(np.minimum(e, math.pi)) - 1e-15, 1.0, np.where(e < 1.57, np.sin(np.minimum(e, 1.57)), 1.0)
+
+
+def _growth(e: Any) -> tuple[Any, Any, Any]:
+    """The same of cosh y and sinh y."""
+    return 1.0, np.cosh(e) * (1 + SLIP), np.sinh(e) * (1 + SLIP)
+
+
+def _apart(name: str, other: str, along: Callable[[Any], tuple[Any, Any, Any]]) -> Callable[[Rectangle], Rectangle]:
+    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cos, cosh, exp likewise."""
+
+    def on(z: Rectangle) -> Rectangle:
+        own, (least, most, turned) = BOUNDS[name](z[0], z[1]), along(z[2])
+        slope = own if other == name else BOUNDS[other](z[0], z[1])
+        return outward(*product_of_ranges(own, (least, most)), sizes(slope) * turned, sizes(own) * most)
+
+    return on
+
+
+exponential = _apart("exp", "exp", _turn)
 
 
 def logarithm(z: Rectangle) -> Rectangle:
@@ -83,30 +104,6 @@ def _sqrt(z: Rectangle) -> Rectangle:
     a, b, e = np.where(z[0] > 0, z[0], np.nan), z[1], z[2]
     high = np.sqrt((np.hypot(b, e) + b) / 2)
     return outward(np.sqrt(a), high, e / (2 * np.sqrt((np.hypot(a, e) + a) / 2)), high)
-
-
-def _wave(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
-    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; cos likewise."""
-
-    def on(z: Rectangle) -> Rectangle:
-        (low, high), slope = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1])
-        cosh, sinh = np.cosh(z[2]) * (1 + SLIP), np.sinh(z[2]) * (1 + SLIP)
-        return outward(
-            np.where(low < 0, low * cosh, low), np.where(high > 0, high * cosh, high), sizes(slope) * sinh, cosh
-        )
-
-    return on
-
-
-def _hyperbolic(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
-    """sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cosh likewise."""
-
-    def on(z: Rectangle) -> Rectangle:
-        own, slope, (c, s) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), _turn(z[2])
-        low, high = product_of_ranges(own, (c, np.ones_like(c)))
-        return outward(low, high, sizes(slope) * s, sizes(own))
-
-    return on
 
 
 def _tanh(z: Rectangle) -> Rectangle:
@@ -181,7 +178,7 @@ def _erf(z: Rectangle) -> Rectangle:
 def _expm1(z: Rectangle) -> Rectangle:
     """Re = expm1 x − e^x·2 sin²(y/2) = e^x cos y − 1, |Im| = |e^x sin y|."""
     (a, b), (low, high) = BOUNDS["exp"](z[0], z[1]), BOUNDS["expm1"](z[0], z[1])
-    S, s = 2 * np.sin(np.minimum(z[2], math.pi) / 2) ** 2, _turn(z[2])[1]
+    S, s = 2 * np.sin(np.minimum(z[2], math.pi) / 2) ** 2, _turn(z[2])[2]
     bottom = np.where(S <= 1, low - a * S, high - b * S)
     return outward(bottom, high, b * s, np.abs(low) + np.abs(high) + b * S)
 
@@ -251,25 +248,21 @@ def _exprel(z: Rectangle, n: int = 0) -> Rectangle:
 
 
 def _cbrt(z: Rectangle) -> Rectangle:
-    """For x > 0, Re ∛z grows with x and |y|; |Im ∛z| falls with x and grows with |y|. ∛(−z) = −∛z."""
-    flip, e = z[1] < 0, z[2]
-    a, b = np.where(flip, -z[1], z[0]), np.where(flip, -z[0], z[1])
-    a = np.where(a > 0, a, np.nan)
+    """For x > 0, Re ∛z grows with x and |y|; |Im ∛z| falls with x and grows with |y|."""
+    a, b, e = z
     high = np.cbrt(np.hypot(b, e)) * np.cos(np.arctan2(e, b) / 3)
-    im = np.cbrt(np.hypot(a, e)) * np.sin(np.arctan2(e, a) / 3)
-    low, high, im = outward(np.cbrt(a), high, im, high)
-    return np.where(flip, -high, low), np.where(flip, -low, high), im
+    return outward(np.cbrt(a), high, np.cbrt(np.hypot(a, e)) * np.sin(np.arctan2(e, a) / 3), high)
 
 
 MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "exp": exponential,
     "log": logarithm,
     "sqrt": _sqrt,
-    "sin": _wave("sin", "cos"),
-    "cos": _wave("cos", "sin"),
+    "sin": _apart("sin", "cos", _growth),
+    "cos": _apart("cos", "sin", _growth),
     "tan": lambda z: product(MAPS["sin"](z), reciprocal(MAPS["cos"](z))),
-    "sinh": _hyperbolic("sinh", "cosh"),
-    "cosh": _hyperbolic("cosh", "sinh"),
+    "sinh": _apart("sinh", "cosh", _turn),
+    "cosh": _apart("cosh", "sinh", _turn),
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "atan": _atan,
@@ -283,5 +276,5 @@ MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "exprel": _exprel,
     "sinc1": partial(_sinc, n=1),
     "exprel1": partial(_exprel, n=1),
-    "cbrt": _cbrt,
+    "cbrt": partial(_odd, _cbrt),
 }

@@ -1,16 +1,18 @@
 """Python's reading of one expression, as data; all its complaints become InputError.
 
 `ast.parse` builds syntax nodes and executes nothing. Its recursion and memory errors on long text are caught here; the
-nesting of brackets is bounded before (`screen`).
+nesting of brackets is bounded before (`screen`). A literal is read from its source text, so that 0.1 is 1/10 and not the nearest
+float.
 """
 
 import ast
 import keyword
 import re
 import warnings
+from fractions import Fraction
 
 from .screen import clip, refuse
-from .vocabulary import ALLOWED
+from .vocabulary import ALLOWED, MAX_DIGITS, MAX_MAGNITUDE
 
 _USE = f"use {ALLOWED}"
 _FOREIGN = {  # syntax that has an everyday name, and what to write instead
@@ -26,6 +28,9 @@ _FOREIGN = {  # syntax that has an everyday name, and what to write instead
     **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), ("a comprehension", _USE)),
 }
 _SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", ast.BitAnd: "&", ast.BitOr: "|"}
+_LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
+DECIMAL = "write numbers in decimal, such as 12, 0.5 or 1e-3"
+_LIMIT = 10**MAX_MAGNITUDE
 
 
 def python_syntax(source: str) -> ast.expr:
@@ -69,3 +74,17 @@ def foreign(syntax: ast.AST) -> tuple[str, str]:
 def symbol(operator: ast.AST) -> str:
     """An operator that is not part of the language, as it is typed."""
     return _SYMBOL.get(type(operator), type(operator).__name__)
+
+
+def literal(source: str) -> Fraction:
+    """The number that decimal text such as 12, .5 or 1e-3 denotes."""
+    match = _LITERAL.fullmatch(source)
+    if match is None:
+        raise refuse(f"the literal {clip(source)}", DECIMAL)
+    if len(source) > MAX_DIGITS:
+        raise refuse(f"a literal of {len(source)} characters", f"use at most {MAX_DIGITS} characters")
+    exponent = match[3] or "0"
+    value = Fraction(source) if len(exponent.lstrip("+-0")) <= 4 and abs(int(exponent)) <= 2 * MAX_DIGITS else None
+    if value is None or (value != 0 and not Fraction(1, _LIMIT) <= value <= _LIMIT):
+        raise refuse(f"the literal {clip(source)}", f"keep numbers between 1e-{MAX_MAGNITUDE} and 1e{MAX_MAGNITUDE}")
+    return value

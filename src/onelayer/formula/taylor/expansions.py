@@ -94,7 +94,7 @@ def _root(root: np.ufunc, q: float, c: np.ndarray, low: np.ndarray, high: np.nda
     for k in range(4):
         a.append(a[-1] * ((q - k) / (k + 1)) / c)
         fourth = fourth * abs(q - k) / near
-    return a[:4], [np.abs(t) for t in a[:4]], _checked(fourth * (1 + SLIP), near > 0)
+    return a[:4], [np.abs(t) for t in a[:4]], _checked(fourth, near > 0)
 
 
 def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
@@ -102,24 +102,24 @@ def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
     return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
 
 
+def _square_slope(
+    t: np.ndarray, near: np.ndarray, far: np.ndarray, sign: int, good: np.ndarray | bool = True
+) -> Expansion:
+    """tan′ = 1 + tan², tanh′ = 1 − tanh²; t⁗ = 8t(2 ± 3t²)(1 ± t²) at the values t nearest to 0 and farthest from it."""
+    q, size, slip = 1 + sign * t * t, 1 + t * t, 4 * LIBRARY * (sign < 0)
+    a = [t, q, sign * t * q, q * (3 * t * t + sign) / 3]
+    factor = np.maximum(np.abs(2 + 3 * sign * near**2), np.abs(2 + 3 * sign * far**2)) + slip
+    fourth = 8 * far * factor * (1 + sign * (far if sign > 0 else near) ** 2 + slip)
+    return a, [np.abs(t), size, np.abs(t) * size, size * (3 * t * t + 1) / 3], _checked(fourth, good)
+
+
 def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    t = np.tan(c)
-    q = 1 + t * t
-    a = [t, q, t * q, q * (1 + 3 * t * t) / 3]
-    far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
-    fourth = 8 * far * (1 + far**2) * (2 + 3 * far**2)
-    return a, [np.abs(v) for v in a], _checked(fourth, same_branch(low, high))
+    return _square_slope(np.tan(c), *farthest(np.tan(low), np.tan(high)), 1, same_branch(low, high))
 
 
 def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """tanh⁗ = 8t(2 − 3t²)(1 − t²), t = tanh u."""
-    t, near, far = np.tanh(c), *(np.tanh(v) for v in farthest(low, high))
-    q = 1 - t * t
-    a = [t, q, -t * q, q * (3 * t * t - 1) / 3]
-    slip = 4 * LIBRARY
-    factor = np.maximum(np.abs(2 - 3 * near**2), np.abs(2 - 3 * far**2)) + slip
-    fourth = 8 * far * factor * (1 - near**2 + slip)
-    return a, [np.abs(t), 1 + t * t, np.abs(t) * (1 + t * t), (1 + t * t) * (3 * t * t + 1) / 3], _checked(fourth, True)
+    near, far = farthest(low, high)
+    return _square_slope(np.tanh(c), np.tanh(near), np.tanh(far), -1)
 
 
 def _sigmoid(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:

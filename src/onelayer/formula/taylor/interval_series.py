@@ -23,7 +23,7 @@ def outward(low: Any, high: Any, size: Any) -> Bounds:
     return low - SLIP * size - TINY, high + SLIP * size + TINY
 
 
-def product_of_ranges(x: Bounds, y: Bounds) -> Bounds:
+def product_of_ranges(x: tuple[Any, Any], y: tuple[Any, Any]) -> Bounds:
     """The product of intervals, not yet rounded outward."""
     ends = x[0] * y[0], x[0] * y[1], x[1] * y[0], x[1] * y[1]
     return reduce(np.minimum, ends), reduce(np.maximum, ends)
