@@ -19,11 +19,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
-from . import special
 from .derived import spread
 from .expression import Condition, Formula
 from .functions import FUNCTIONS, natural_domain
-from .numeric import ArrayAlgebra, evaluate
+from .numeric import NEAR, ArrayAlgebra, evaluate, exprel
 from .real_balls import holds
 from .tape import Algebra
 
@@ -184,7 +183,7 @@ def _of_root(x: Any, e: Any) -> Any:
 
 def _of_difference(x: Any, y: Any, parts: Any) -> Any:
     """What rounding does to sinc′ or exprel′: a sum near 0, elsewhere a difference of such parts divided by x."""
-    return np.where(np.abs(x) < special.NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION) * UP
+    return np.where(np.abs(x) < NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION) * UP
 
 
 def _of_sinc1(x: Any, y: Any, e: Any) -> Any:  # |sinc″| ≤ 1/3
@@ -192,7 +191,7 @@ def _of_sinc1(x: Any, y: Any, e: Any) -> Any:  # |sinc″| ≤ 1/3
 
 
 def _of_exprel1(x: Any, y: Any, e: Any) -> Any:  # 0 < exprel″ < exprel′, which grows like e^e
-    own = _of_difference(x, y, np.exp(x) + special.exprel(np, x))
+    own = _of_difference(x, y, np.exp(x) + exprel(np, x))
     return (own + (np.abs(y) + own + SMALLEST) * e * np.exp(e)) * UP
 
 

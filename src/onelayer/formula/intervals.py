@@ -144,11 +144,7 @@ def hull(parts: Sequence[Interval]) -> Interval:
     """The smallest interval that contains all parts."""
     if UNDEFINED in parts:
         return UNDEFINED
-    lo, hi = parts[0].lo, parts[0].hi
-    for part in parts[1:]:
-        lo = part.lo if part.lo < lo else lo
-        hi = part.hi if part.hi > hi else hi
-    return Interval(lo, hi)
+    return Interval(min([x.lo for x in parts]), max([x.hi for x in parts]))
 
 
 def extreme(parts: Sequence[Interval], largest: bool) -> Interval:

@@ -98,8 +98,11 @@ class IntervalAlgebra(Operators[Interval, Truth]):
         return not part if isinstance(part, bool) else part
 
 
-class _Switches(IntervalAlgebra):
-    """Remembers the truth of the condition of every `where`, and the value of every floor; None where there are several."""
+class Switches(IntervalAlgebra):
+    """The truth of the condition of every `where`, and the value of every floor, which is odd or not; None where it varies.
+
+    They stand in the order of the formula.
+    """
 
     def __init__(self, box: Sequence[Interval]) -> None:
         super().__init__(box, strict=True)
@@ -117,21 +120,12 @@ class _Switches(IntervalAlgebra):
         return super().where(condition, yes, no)
 
 
-def _switches(formula: Formula, box: Sequence[Side], prec: int) -> _Switches:
+def switched(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> Switches:
+    """The switches of a formula on a box, or at a point."""
     with ctx.workprec(prec):
-        algebra = _Switches(real_box(formula.dimension, box))
+        algebra = Switches(real_box(formula.dimension, box))
         formula.tape.run(algebra)
     return algebra
-
-
-def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) -> list[bool | None]:
-    """At a point: the conditions of `where`, and whether floors are odd, in the order of the formula; None if not decided."""
-    return _switches(formula, point, prec).truths
-
-
-def floors(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> list[float | None]:
-    """The floors in the order of the formula, where they have one value on the box."""
-    return _switches(formula, box, prec).floors
 
 
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:

@@ -178,14 +178,11 @@ class Readings(dict[str, Any]):
         super().__init__(known)
         self.make = make
 
-    def __getitem__(self, name: str) -> Any:
-        return self.make(name.record) if isinstance(name, OwnName) else super().__getitem__(name)
-
     def __missing__(self, name: str) -> Any:
         from .functions import FUNCTIONS
 
-        self[name] = self.make(FUNCTIONS[name])
-        return self[name]
+        made = self.make(FUNCTIONS[name])
+        return made if isinstance(name, OwnName) else self.setdefault(name, made)
 
     def of(self, f: Function) -> Any:
         return self[name_of(f)]

@@ -18,7 +18,7 @@ from ...common.outward import UP_FEW, U
 from .. import Condition, Formula, interval
 from ..boxes import OnBoxes
 from ..functions import natural_domain
-from ..real_balls import floors
+from ..real_balls import switched
 from .functions import apply, power
 from .kink import maximum
 from .series import TINY, Space, Taylor
@@ -153,7 +153,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
             return u
         for b in np.flatnonzero((np.floor(low) == whole - 1) & near):
             ends = zip(self.space.lower[b].tolist(), self.space.upper[b].tolist(), strict=True)
-            value = floors(self.formula, [interval(*side) for side in ends])[place]
+            value = switched(self.formula, [interval(*side) for side in ends]).floors[place]
             if value is not None:
                 low[b], high[b] = max(low[b], value), min(high[b], np.nextafter(value + 1, value))
         return Enclosed(u.model, low, high)
