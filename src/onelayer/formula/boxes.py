@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..common.outward import U
-from .tape import Algebra, T, V
+from .expression import Algebra, T, V
 from .taylor.series import TINY
 
 Masks: TypeAlias = tuple[Any, Any]  # where a condition is proved true, and where false

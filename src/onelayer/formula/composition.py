@@ -18,8 +18,7 @@ from math import isfinite
 from typing import Any
 
 from . import tree as trees
-from .additive import additive_terms, components
-from .compact import ONE, gathered
+from .additive import ONE, additive_terms, components, gathered
 from .tree import Node, Tree, children, postorder, substituted, variables
 
 MOST_NODES = 400  # of a term that is searched for inner functions

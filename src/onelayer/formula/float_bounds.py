@@ -20,11 +20,10 @@ from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
 from .derived import spread
-from .expression import Condition, Formula
+from .expression import Algebra, Condition, Formula
 from .functions import FUNCTIONS, natural_domain
 from .numeric import NEAR, ArrayAlgebra, evaluate, exprel
 from .real_balls import holds
-from .tape import Algebra
 
 ULPS = 8
 FUNCTION = ULPS * 2 * U

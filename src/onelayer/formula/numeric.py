@@ -20,10 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..common.errors import InputError
-from .expression import Condition, Formula
+from .expression import Condition, Formula, Operators, Tape
 from .functions import FUNCTIONS
 from .record import Function
-from .tape import Operators, Tape
 
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 

@@ -23,9 +23,8 @@ from flint import arb, ctx
 from ..common.errors import InputError
 from ..common.numbers import counted
 from .elementary import RANGES, angle, natural, rational_power
-from .expression import Condition, Formula
+from .expression import Condition, Formula, Operators
 from .intervals import UNDEFINED, ZERO, Interval, extreme, hull, interval, rounded, total
-from .tape import Operators
 
 PRECISION = 128  # bits
 

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .taylor import interval_series as of_series
-from .taylor.bounds import BOUNDS, farthest
+from .taylor.bounds import BOUNDS, MOMENTS, farthest
 from .taylor.interval_series import SLIP, product_of_ranges
-from .taylor.moments import MOMENTS
 from .taylor.series import TINY
 
 Rectangle: TypeAlias = tuple[Any, Any, Any]

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .compact import gathered
+from .additive import gathered
 from .demands import key_of
 from .functions import FUNCTIONS
 from .printing import to_text

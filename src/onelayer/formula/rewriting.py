@@ -17,9 +17,8 @@ from fractions import Fraction
 
 from ..common.errors import InputError
 from . import tree as trees
-from .additive import additive_terms
+from .additive import ZERO, additive_terms, gathered
 from .affine import Affine, along, difference
-from .compact import ZERO, gathered
 from .demands import rational_value
 from .expression import Condition, Formula
 from .intervals import Interval, interval

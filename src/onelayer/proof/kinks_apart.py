@@ -17,9 +17,8 @@ from ..common.budget import Budget
 from ..common.machine import one_thread
 from ..common.outward import UP, U
 from ..formula import Formula
-from ..formula.additive import additive_terms
+from ..formula.additive import additive_terms, gathered
 from ..formula.affine import difference
-from ..formula.compact import gathered
 from ..formula.rewriting import kinks_in
 from ..formula.tree import Node, Sum, variables
 from ..layer.form import Block, Form

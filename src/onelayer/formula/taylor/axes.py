@@ -17,15 +17,13 @@ import numpy as np
 
 from ..boxes import Deciding
 from ..derived import coefficients
-from ..expression import Formula
+from ..expression import Formula, Tape
 from ..functions import FUNCTIONS
 from ..record import Function, Readings
-from ..tape import Tape
 from ..tree import Call, postorder
 from . import interval_series as of_series
-from .bounds import BOUNDS, Bounds, power_bounds
+from .bounds import BOUNDS, MOMENTS, Bounds, power_bounds
 from .interval_series import SLIP, Series, integrated, power_of, product, range_of, slope_of, sum_of_two, with_range
-from .moments import MOMENTS
 
 
 class AxisAlgebra(Deciding[Series]):

@@ -12,11 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...common.outward import UP
+from ...common.outward import UP, UP_FEW
 from .. import derived
 from ..record import Function, Readings, name_of
-from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
-from .moments import sums
+from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus, sums
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
@@ -165,27 +164,21 @@ def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
 
 
-def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
-    """By interval arithmetic on the function's power series: at c and on [low, high]."""
+def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+    """From the coefficients at c and on [low, high]: by series where arrays have all that is in them, else through balls."""
+    from .axes import has_series, series_of
+
+    coefficients = partial(series_of, name_of(f)) if has_series(f) else partial(derived.coefficients, f)
 
     def on(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-        from .axes import series_of
-
-        at, around = series_of(name, c, c, 3), series_of(name, low, high, 4)
+        at, around = coefficients(c, c, 3), coefficients(low, high, 4)
         a = [(at[0][k] + at[1][k]) / 2 for k in range(4)]
         off = [(at[1][k] - at[0][k]) / 2 + LIBRARY * np.abs(a[k]) for k in range(4)]
         sizes = [np.maximum(np.abs(a[k]), off[k] / SLIP * UP) for k in range(4)]
         fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
-        return a, sizes, _checked(np.fmin(fourth, np.inf), True)
+        return a, sizes, np.fmin(fourth, np.inf) * UP_FEW + TINY
 
     return on
-
-
-def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
-    """By series where arrays have all that is in them, else through balls."""
-    from .axes import has_series
-
-    return _by_series(name_of(f)) if has_series(f) else partial(derived.expansion, f)
 
 
 EXPANSIONS = Readings(
