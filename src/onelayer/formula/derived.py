@@ -3,7 +3,7 @@
     taylor        φ^(k)/k! on a ball, k = 0 … n, from the slope: y′ = s(u, y) gives one coefficient after the other
     values        φ at floats, within a unit in the last place: balls of as many bits as that takes
     bounds        the range on intervals                 coefficients   of all orders on intervals
-    spread        how far φ moves
+    expansion     third order at centres, with the fourth derivative on intervals          spread   how far φ moves
     rectangles    values around complex rectangles, where φ is proved analytic
 
 Arrays are read number by number, equal ones once: a thousand times slower than NumPy, and still quick enough for a search.
@@ -206,6 +206,23 @@ def coefficients(f: Function, low: np.ndarray, high: np.ndarray, order: int) -> 
 
     found = np.stack(_each(on, 2 * order + 2, low, high))
     return found[::2], found[1::2]
+
+
+def expansion(
+    f: Function, c: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """As `taylor.expansions` has it: coefficients at c, bounds on their sizes, max |φ⁗| on [low, high]."""
+
+    def at(c: float, low: float, high: float) -> list[float]:
+        own = taylor(f, _ball(c, c), 3)
+        fourth = taylor(f, _ball(low, high), 4)[4] * 24
+        sizes = [float(abs(k).upper()) + float(k.rad()) * 2.0**50 for k in own]  # inexact ones count more
+        last = float(fourth.abs_upper()) if fourth.is_finite() else math.inf
+        return [*(float(k.mid()) for k in own), *sizes, last * UP_FEW + 1e-300]
+
+    *found, last = _each(at, 9, c, low, high)
+    good = np.isfinite(np.stack(found)).all(axis=0) & ~np.isnan(last)
+    return found[:4], found[4:], np.where(good, last, np.inf)
 
 
 def spread(f: Function, x: np.ndarray, e: np.ndarray) -> np.ndarray:

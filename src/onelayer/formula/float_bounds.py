@@ -155,12 +155,12 @@ def _grown(value: Any, relative: Any) -> Any:
     return (np.abs(value) * (1 + FUNCTION) + SMALLEST) * np.expm1(relative)
 
 
-def _rounded(value: Any, error: Any) -> Pair:
-    return value, error + U * np.abs(value) + SMALLEST
+def _rounded(value: Any, error: Any, units: float = U) -> Pair:
+    return value, error + units * np.abs(value) + SMALLEST
 
 
 def _called(value: Any, error: Any) -> Pair:
-    return value, error + FUNCTION * np.abs(value) + SMALLEST
+    return _rounded(value, error, FUNCTION)
 
 
 def _product(a: Pair, b: Pair) -> Pair:
@@ -296,17 +296,6 @@ def evaluate_bounded_on_axes(
     shape = (len(axes[0]), *(own.shape[1] for own in axes))
     with np.errstate(all="ignore"):
         return _stacked(formula.tape.run(GridAlgebra(axes, constants)), shape)
-
-
-def evaluate_bounded_on_grids(
-    formula: Formula,
-    axes: Float[np.ndarray, "grid coordinate point"],
-    constants: Float[np.ndarray, "grid constant"] | None = None,
-) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
-    """The same for grids with as many points along every axis, the last coordinate fastest."""
-    grids, D, n = axes.shape
-    values, errors = evaluate_bounded_on_axes(formula, [axes[:, i] for i in range(D)], constants)
-    return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
 
 
 def _stacked(pairs: list[Pair], shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

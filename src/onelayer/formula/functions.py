@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from . import ball_functions as balls
@@ -211,18 +212,18 @@ _RECORDS = [
     Function("ei", "exponential integral; its pole is at 0", balls.exponential_integral, "exp(u)/u", Pole(),
              DefinedOn(without=0.0), analytic=EVERYWHERE, singular=(0.0,), synonyms=("expi",), drawn="Ei", letter=True),
     *(Function(f"fresnel{name[0]}", f"Fresnel integral: of {name}(pi t^2/2) from 0 to x",
-               partial(balls.fresnel, cosine=name == "cos"), f"{name}(pi/2*u**2)", Turning(-most, most), steepest=1.0,
+               methodcaller(f"fresnel_{name[0]}"), f"{name}(pi/2*u**2)", Turning(-most, most), steepest=1.0,
                analytic=EVERYWHERE, drawn=name[0].upper()) for name, most in (("sin", 0.714), ("cos", 0.78))),
     Function("lambertw", "principal branch of Lambert's W, x >= -1/e", lambda z: z.lambertw(), "exp(-y)/(1 + y)",
              Monotone(-1.0), DefinedOn(ABOVE_MINUS_1_OVER_E, closed=True), holder=(2.34, 0.5), analytic=EVERYWHERE,
              singular=(ABOVE_MINUS_1_OVER_E,), drawn="W", root=(1, "1/exp(y)")),
     *_family("ellipk", "complete elliptic integral K of the parameter m < 1", partial(balls.elliptic, second=False),
              lambda n: Monotone(0.0), domain=DefinedOn(hi=1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="K",
-             taylor=lambda n: balls.by_series(balls.first_kind, n)),
+             taylor=lambda n: balls.by_series(partial(balls.elliptic_series, second=False), n)),
     *_family("ellipe", "complete elliptic integral E of the parameter m < 1", partial(balls.elliptic, second=True),
              lambda n: Monotone(None, 0.0, rises=False) if n else Monotone(1.0, rises=False), domain=DefinedOn(hi=1.0), ends=True,
              analytic=EVERYWHERE, singular=(1.0,), drawn="E",
-             taylor=lambda n: balls.by_series(balls.second_kind, n)),
+             taylor=lambda n: balls.by_series(partial(balls.elliptic_series, second=True), n)),
     *_family("zeta", "Riemann's zeta function, x > 1", balls.zeta,
              lambda n: Monotone(None if n % 2 else float(n == 0), 0.0 if n % 2 else None, n % 2 == 1),
              domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True,

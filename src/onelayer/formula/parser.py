@@ -159,14 +159,18 @@ class _Reader:
             return _NODE
 
     def sum(self, syntax: ast.BinOp, depth: int) -> Node:
-        terms: list[Node] = []
+        parts = self.chain(syntax, ast.Add | ast.Sub, depth)
+        terms = [self.share(trees.Negation, term) if isinstance(op, ast.Sub) else term for op, term in parts]
+        return accurate_sum(tuple(terms), self.share)
+
+    def chain(self, syntax: ast.BinOp, kind: Any, depth: int) -> list[tuple[ast.operator | None, Node]]:
+        """The operands of operators of one kind in a row, each with the operator before it."""
+        found: list[tuple[ast.operator | None, Node]] = []
         rest: ast.expr = syntax
-        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add | ast.Sub):
-            term = self.node(rest.right, depth + 1)
-            terms.append(term if isinstance(rest.op, ast.Add) else self.share(trees.Negation, term))
+        while isinstance(rest, ast.BinOp) and isinstance(rest.op, kind):
+            found.append((rest.op, self.node(rest.right, depth + 1)))
             rest = rest.left
-        terms.append(self.node(rest, depth + 1))
-        return accurate_sum(tuple(reversed(terms)), self.share)
+        return [(None, self.node(rest, depth + 1)), *reversed(found)]
 
     def quotient(self, node: Node) -> Node:
         """A quotient or a product, with the limits where both sides of a quotient are 0."""
@@ -177,14 +181,8 @@ class _Reader:
         return found[0]
 
     def product(self, syntax: ast.BinOp, depth: int) -> Node:
-        factors: list[Node] = []
-        rest: ast.expr = syntax
-        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Mult):
-            factors.append(self.node(rest.right, depth + 1))
-            rest = rest.left
-        factors.append(self.node(rest, depth + 1))
-        powers = list[Node]()
-        for one, *more in (list(run) for _, run in groupby(reversed(factors), key=id)):
+        factors, powers = [factor for _, factor in self.chain(syntax, ast.Mult, depth)], list[Node]()
+        for one, *more in (list(run) for _, run in groupby(factors, key=id)):
             powers.append(self.share(trees.IntegerPower, one, 1 + len(more)) if more else one)
         return powers[0] if len(powers) == 1 else self.quotient(self.share(trees.Product, tuple(powers)))
 

@@ -31,12 +31,7 @@ PRECISION = 128  # bits
 Side: TypeAlias = Interval | float | int | Fraction | arb
 
 
-class Undefined:
-    """Truth value of a comparison whose sides have no enclosure."""
-
-
-Truth: TypeAlias = bool | Undefined | None
-_UNDEFINED_TRUTH = Undefined()
+Truth: TypeAlias = bool | Interval | None  # UNDEFINED for a comparison whose sides have no enclosure
 
 
 class IntervalAlgebra(Operators[Interval, Truth]):
@@ -71,14 +66,14 @@ class IntervalAlgebra(Operators[Interval, Truth]):
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
-        if isinstance(condition, Undefined):
+        if condition is UNDEFINED:
             return UNDEFINED
         return hull([yes, no]) if condition is None else yes if condition else no
 
     def comparison(self, relation: str, left: Interval, right: Interval) -> Truth:
         """True or False if that holds for all pairs, None if undecided."""
         if left is UNDEFINED or right is UNDEFINED:
-            return _UNDEFINED_TRUTH
+            return UNDEFINED
         if relation in (">", ">="):
             left, right, relation = right, left, "<" if relation == ">" else "<="
         if relation == "<":
@@ -89,8 +84,8 @@ class IntervalAlgebra(Operators[Interval, Truth]):
         """False where one part is false, whatever the others are."""
         if any(part is False for part in parts):
             return False
-        if any(isinstance(part, Undefined) for part in parts):
-            return _UNDEFINED_TRUTH
+        if any(part is UNDEFINED for part in parts):
+            return UNDEFINED
         return None if None in parts else True
 
     def complement(self, part: Truth) -> Truth:
@@ -167,4 +162,4 @@ def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> b
     """True if the condition is proved everywhere in the box, False if it is refuted everywhere, None if undecided."""
     with ctx.workprec(prec):
         truth = condition.tape.run(IntervalAlgebra(real_box(condition.dimension, box), strict=True))[0]
-        return None if isinstance(truth, Undefined) else truth
+        return None if truth is UNDEFINED else truth

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .taylor import interval_series as of_series
-from .taylor.bounds import BOUNDS, MOMENTS, farthest
+from .taylor.bounds import BOUNDS, MOMENTS, farthest, nearest
 from .taylor.interval_series import SLIP, product_of_ranges
 from .taylor.series import TINY
 
@@ -79,17 +79,18 @@ def _growth(e: Any) -> tuple[Any, Any, Any]:
 
 
 def _apart(name: str, other: str, along: Callable[[Any], tuple[Any, Any, Any]]) -> Callable[[Rectangle], Rectangle]:
-    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cos, cosh, exp likewise."""
+    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cos and cosh likewise."""
 
     def on(z: Rectangle) -> Rectangle:
-        own, (least, most, turned) = BOUNDS[name](z[0], z[1]), along(z[2])
-        slope = own if other == name else BOUNDS[other](z[0], z[1])
+        own, slope, (least, most, turned) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), along(z[2])
         return outward(*product_of_ranges(own, (least, most)), sizes(slope) * turned, sizes(own) * most)
 
     return on
 
 
-exponential = _apart("exp", "exp", _turn)
+def exponential(z: Rectangle) -> Rectangle:
+    (low, high), (c, _, s) = BOUNDS["exp"](z[0], z[1]), _turn(z[2])
+    return outward(np.where(c >= 0, low * c, high * c), high, high * s, high)
 
 
 def logarithm(z: Rectangle) -> Rectangle:
@@ -121,7 +122,7 @@ def _tanh(z: Rectangle) -> Rectangle:
 
     low = np.where(z[0] >= 0, low, -outer(np.maximum(-z[0], 0.0)))
     high = np.where(z[1] <= 0, high, outer(np.maximum(z[1], 0.0)))
-    near = np.minimum(farthest(z[0], z[1])[0], 300.0)
+    near = np.minimum(nearest(z[0], z[1]), 300.0)
     C = np.cosh(2 * near) * (1 - SLIP)
     grows = C * c >= -1 + 1e-12
     im = np.where(grows, s / np.where(grows, C + c, 1.0), 1 / np.where(grows, 1.0, np.sinh(2 * near)))
@@ -142,7 +143,7 @@ def _atan(z: Rectangle) -> Rectangle:
         return np.arctan2(2 * x, 1 - x * x - y * y) / 2
 
     low, high = re(z[0], np.where(z[0] < 0, e, 0.0)), re(z[1], np.where(z[1] > 0, e, 0.0))
-    near = farthest(z[0], z[1])[0]
+    near = nearest(z[0], z[1])
     return outward(low, high, np.arctanh(2 * e / (1 + near * near + e * e)) / 2 * (1 + 1e-9), 1e5)
 
 
@@ -169,7 +170,7 @@ def _acos(z: Rectangle) -> Rectangle:
 def _erf(z: Rectangle) -> Rectangle:
     """|erf(x + iy) − erf x| ≤ (2/√π)|y| e^(y² − x²): the integral of erf′ from x to x + iy."""
     low, high = BOUNDS["erf"](z[0], z[1])
-    near = farthest(z[0], z[1])[0]
+    near = nearest(z[0], z[1])
     off = 1.1284 * z[2] * np.exp((z[2] - near) * (z[2] + near) + SLIP * (near * near + z[2] * z[2]))
     return outward(low - off, high + off, off, 1 + off)
 

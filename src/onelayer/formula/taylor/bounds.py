@@ -34,9 +34,15 @@ erf, expit, exprel, softplus, sinc = (
 )
 
 
+def nearest(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The smallest |u| on [low, high]."""
+    near: np.ndarray = np.maximum(np.maximum(low, -high), 0.0)
+    return np.abs(near)  # no −0
+
+
 def farthest(low: np.ndarray, high: np.ndarray) -> Bounds:
     """(smallest, largest) |u| on [low, high]."""
-    return np.abs(np.maximum(np.maximum(low, -high), 0.0)), np.maximum(np.abs(low), np.abs(high))
+    return nearest(low, high), np.maximum(np.abs(low), np.abs(high))
 
 
 def bounded(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...common.outward import UP, UP_FEW
+from ...common.outward import UP
 from .. import derived
 from ..record import Function, Readings, name_of
 from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus, sums
@@ -104,16 +104,18 @@ def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
 def _square_slope(
     t: np.ndarray, near: np.ndarray, far: np.ndarray, sign: int, good: np.ndarray | bool = True
 ) -> Expansion:
-    """tan′ = 1 + tan², tanh′ = 1 − tanh²; t⁗ = 8t(2 ± 3t²)(1 ± t²) at the values t nearest to 0 and farthest from it."""
-    q, size, slip = 1 + sign * t * t, 1 + t * t, 4 * LIBRARY * (sign < 0)
-    a = [t, q, sign * t * q, q * (3 * t * t + sign) / 3]
+    """tan′ = 1 + tan², tanh′ = 1 − tanh²; t⁗ = 8t(2 ± 3t²)(1 ± t²) where t is nearest to 0 and farthest from it."""
+    square = t * t
+    q, size, slip = 1 + sign * square, 1 + square, 4 * LIBRARY * (sign < 0)
+    a = [t, q, sign * t * q, q * (3 * square + sign) / 3]
     factor = np.maximum(np.abs(2 + 3 * sign * near**2), np.abs(2 + 3 * sign * far**2)) + slip
-    fourth = 8 * far * factor * (1 + sign * (far if sign > 0 else near) ** 2 + slip)
-    return a, [np.abs(t), size, np.abs(t) * size, size * (3 * t * t + 1) / 3], _checked(fourth, good)
+    fourth = 8 * far * factor * (1 + sign * near**2 + slip)
+    return a, [np.abs(t), size, np.abs(t) * size, size * (3 * square + 1) / 3], _checked(fourth, good)
 
 
 def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    return _square_slope(np.tan(c), *farthest(np.tan(low), np.tan(high)), 1, same_branch(low, high))
+    far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
+    return _square_slope(np.tan(c), far, far, 1, same_branch(low, high))
 
 
 def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -164,21 +166,27 @@ def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
 
 
-def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
-    """From the coefficients at c and on [low, high]: by series where arrays have all that is in them, else through balls."""
-    from .axes import has_series, series_of
-
-    coefficients = partial(series_of, name_of(f)) if has_series(f) else partial(derived.coefficients, f)
+def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+    """By interval arithmetic on the function's power series: at c and on [low, high]."""
 
     def on(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-        at, around = coefficients(c, c, 3), coefficients(low, high, 4)
+        from .axes import series_of
+
+        at, around = series_of(name, c, c, 3), series_of(name, low, high, 4)
         a = [(at[0][k] + at[1][k]) / 2 for k in range(4)]
         off = [(at[1][k] - at[0][k]) / 2 + LIBRARY * np.abs(a[k]) for k in range(4)]
         sizes = [np.maximum(np.abs(a[k]), off[k] / SLIP * UP) for k in range(4)]
         fourth = 24 * np.maximum(np.abs(around[0][4]), np.abs(around[1][4]))
-        return a, sizes, np.fmin(fourth, np.inf) * UP_FEW + TINY
+        return a, sizes, _checked(np.fmin(fourth, np.inf), True)
 
     return on
+
+
+def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+    """By series where arrays have all that is in them, else through balls."""
+    from .axes import has_series
+
+    return _by_series(name_of(f)) if has_series(f) else partial(derived.expansion, f)
 
 
 EXPANSIONS = Readings(
