@@ -29,6 +29,7 @@ from .series import TINY
 
 LIBRARY = ULPS * 2 * U
 Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
+Bounding: TypeAlias = Callable[[np.ndarray, np.ndarray], Bounds]
 erf, expit, exprel, softplus, sinc = (
     partial(called, FUNCTIONS[name], np) for name in ("erf", "sigmoid", "exprel", "softplus", "sinc")
 )
@@ -123,7 +124,7 @@ def _sinc1_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
 TURN, SINC_LOWEST = 4.49, -0.21724
 
 
-def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
+def _by_shape(f: Function) -> Bounding:
     """The range of a function of arrays, from its shape."""
     shape, phi = f.shape, partial(called, f, np)
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)

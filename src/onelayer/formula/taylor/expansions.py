@@ -22,6 +22,7 @@ SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its
 SERIES = 1.5  # nearer to 0 derivatives of sin(u)/u and (e^u − 1)/u are summed
 SQRT_PI = math.sqrt(math.pi)
 Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # coefficients, sizes of terms, max |φ⁗|
+Expanding: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]  # of c, low and high
 
 
 def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
@@ -166,7 +167,7 @@ def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
 
 
-def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+def _by_series(name: str) -> Expanding:
     """By interval arithmetic on the function's power series: at c and on [low, high]."""
 
     def on(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -182,7 +183,7 @@ def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expa
     return on
 
 
-def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+def _made(f: Function) -> Expanding:
     """By series where arrays have all that is in them, else through balls."""
     from .axes import has_series
 

@@ -5,14 +5,13 @@
 Where the plain range of φ (`bounds`) is tighter than the remainder it takes over.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from .bounds import BOUNDS, Bounds, bounded, farthest, power_bounds
-from .expansions import EXPANSIONS, SLIP, Expansion
+from .bounds import BOUNDS, Bounding, Bounds, bounded, farthest, power_bounds
+from .expansions import EXPANSIONS, SLIP, Expanding, Expansion
 from .series import TINY, Taylor
 
 
@@ -21,12 +20,7 @@ def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
     return applied(EXPANSIONS[name], BOUNDS[name], u, known)
 
 
-def applied(
-    expansion: Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion],
-    bounds: Callable[[np.ndarray, np.ndarray], Bounds],
-    u: Taylor,
-    known: Bounds | None = None,
-) -> Taylor:
+def applied(expansion: Expanding, bounds: Bounding, u: Taylor, known: Bounds | None = None) -> Taylor:
     """A function of u with this expansion and these bounds; none where u has none: u may be undefined there."""
     u = u.flat()
     with np.errstate(all="ignore"):
