@@ -47,17 +47,12 @@ def floor(z: Ball) -> Ball:
     return z * 0 + z.real.floor() if hasattr(z, "csgn") else z.floor()
 
 
-def legendre_derivative(n: int, k: int, z: Ball) -> Ball:
-    """P_n^(k) = (2k − 1)!!·C_(n−k) with the parameter k + ½."""
+def polynomial_derivative(name: str, n: int, k: int, z: Ball) -> Ball:
+    """P_n^(k) = (2k − 1)!!·C_(n−k) with the parameter k + ½; T_n^(k) = n·2^(k−1)·(k − 1)!·C_(n−k) with the parameter k."""
     if k > n:
         return z * 0
-    return math.prod(range(1, 2 * k, 2)) * z.gegenbauer_c(n - k, z * 0 + k + 0.5) if k else z.legendre_p(n)
-
-
-def chebyshev_derivative(n: int, k: int, z: Ball) -> Ball:
-    """T_n^(k) = n·2^(k−1)·(k − 1)!·C_(n−k) with the parameter k."""
-    if k > n:
-        return z * 0
+    if name == "legendre":
+        return math.prod(range(1, 2 * k, 2)) * z.gegenbauer_c(n - k, z * 0 + k + 0.5) if k else z.legendre_p(n)
     return n * 2 ** (k - 1) * math.factorial(k - 1) * z.gegenbauer_c(n - k, z * 0 + k) if k else z.chebyshev_t(n)
 
 

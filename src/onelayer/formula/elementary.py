@@ -167,8 +167,6 @@ def _by_shape(f: Function) -> Range:
             return partial(_wave, f, Fraction(1, 2) - Fraction(phase))
         case facts.BetweenPoles():
             return partial(_tangent, f)
-        case facts.Staircase():
-            return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
         case facts.Turning():
             return partial(_turning, f)
 

@@ -12,20 +12,7 @@ from typing import Any
 
 from . import ball_functions as balls
 from .ball_functions import Ball
-from .record import (
-    BetweenPoles,
-    DefinedOn,
-    Even,
-    Function,
-    Monotone,
-    OwnName,
-    Pole,
-    Shape,
-    Staircase,
-    Turning,
-    Valley,
-    Wave,
-)
+from .record import BetweenPoles, DefinedOn, Even, Function, Monotone, OwnName, Pole, Shape, Turning, Valley, Wave
 
 NOWHERE = "log(-1)"  # the slope of the last of a family: not known
 EVERYWHERE: Callable[[Ball], bool] = lambda z: True  # noqa: E731
@@ -96,12 +83,15 @@ def _bessel(n: int) -> list[Function]:
 def _polynomials(n: int) -> list[Function]:
     """P_n and T_n: their slopes are sums of those of lower degree."""
     lower, found = range(n - 1, -1, -2), []
-    for name, letter, least, derivative, factor in (
-        ("legendre", "P", -0.5, balls.legendre_derivative, lambda k: 2 * k + 1),
-        ("chebyshev", "T", -1.0, balls.chebyshev_derivative, lambda k: 2 * n if k else n),
+    for name, letter, least, factor in (
+        ("legendre", "P", -0.5, lambda k: 2 * k + 1),
+        ("chebyshev", "T", -1.0, lambda k: 2 * n if k else n),
     ):
-        slope, own = " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0", partial(derivative, n)
-        shape = Turning() if n % 2 else Turning(least)
+        slope, shape = (
+            " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0",
+            Turning() if n % 2 else Turning(least),
+        )
+        own = partial(balls.polynomial_derivative, name, n)
         found.append(
             Function(f"{name}{n}", f"{name.capitalize()} polynomial of degree {n}", partial(own, 0), slope, shape, hidden=True,
                      analytic=EVERYWHERE, taylor=balls.of_polynomial(own), drawn=f"{letter}_{n}")
@@ -156,8 +146,8 @@ _RECORDS = [
              array="special", singular=(0.0,)),
     Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
              numpy="absolute", singular=(0.0,)),
-    Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="special"),
-    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Staircase(),
+    Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="square"),
+    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Monotone(),
              array="floor", analytic=lambda z: z.real.floor().is_exact()),
     # each of these is its record and nothing else
     Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,

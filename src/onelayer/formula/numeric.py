@@ -27,10 +27,7 @@ from .record import Function
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
 _RELATIONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
-
-
 SMALL = 0.01  # below it sinc and exprel are sums: x^8/9! and x^7/8! are far below a unit in the last place
-
 NEAR = 0.5  # below it their slopes are sums: x^19/(21·20!) and x^16/(16!·18) are far below a unit in the last place
 
 
@@ -110,10 +107,6 @@ def erf(library: Any, x: Any, is_complex: bool = False) -> Any:
     return library.erf(x)
 
 
-def sqr(library: Any, x: Any, is_complex: bool = False) -> Any:
-    return x * x
-
-
 def atan2(library: Any, y: Any, x: Any, is_complex: bool = False) -> Any:
     """The angle of the point (x, y), π where y = 0 and x < 0; nan at (0, 0)."""
     if is_complex:
@@ -125,9 +118,7 @@ def atan2(library: Any, y: Any, x: Any, is_complex: bool = False) -> Any:
     return library.where((x == 0) & (y == 0), found + float("nan"), found)
 
 
-SPECIAL = {
-    function.__name__: function for function in (sinc, exprel, sinc1, exprel1, softplus, cbrt, sigmoid, erf, sqr)
-}
+SPECIAL = {f.__name__: f for f in (sinc, exprel, sinc1, exprel1, softplus, cbrt, sigmoid, erf)}
 
 
 def called(f: Function, library: Any, x: Any, is_complex: bool = False) -> Any:

@@ -44,7 +44,7 @@ class DefinedOn:
 
 @dataclass(frozen=True)
 class Monotone:
-    """Increasing (or decreasing), with values from least to most."""
+    """Never decreasing (or never increasing), with values from least to most; it may jump."""
 
     least: float | None = None
     most: float | None = None
@@ -85,11 +85,6 @@ class BetweenPoles:
 
 
 @dataclass(frozen=True)
-class Staircase:
-    """Constant between whole numbers, where it jumps upward."""
-
-
-@dataclass(frozen=True)
 class Turning:
     """Turns wherever its slope does; least ≤ φ ≤ most."""
 
@@ -97,7 +92,7 @@ class Turning:
     most: float = math.inf
 
 
-Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Staircase | Turning
+Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Turning
 
 
 @dataclass(frozen=True)

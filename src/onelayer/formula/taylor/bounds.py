@@ -24,7 +24,7 @@ from .. import derived
 from ..float_bounds import ULPS
 from ..functions import FUNCTIONS
 from ..numeric import called
-from ..record import BetweenPoles, Even, Function, Monotone, Readings, Staircase, Wave
+from ..record import BetweenPoles, Even, Function, Monotone, Readings, Wave
 from .series import TINY
 
 LIBRARY = ULPS * 2 * U
@@ -145,7 +145,7 @@ def _by_shape(f: Function) -> Bounding:
         return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
     match shape:
-        case Monotone() | Even() | Staircase() | BetweenPoles():
+        case Monotone() | Even() | BetweenPoles():
             return monotone
         case Wave(phase):
             return partial(_wave_bounds, phase=phase * math.pi)
@@ -194,7 +194,7 @@ def sums(order: int, u: np.ndarray, *kinds: str) -> list[np.ndarray]:
     return [np.tensordot(_factors(order, kind), whole, axes=1) for kind in kinds]
 
 
-def _exprel(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+def _exprel_moments(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     ends = []
     for u in (low, high):
         left, right = sums(order, np.abs(u), "left", "right")
@@ -203,7 +203,7 @@ def _exprel(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     return np.fmax(ends[0] * (1 - SLIP) / factorials - TINY, 0.0), ends[1] * (1 + SLIP) / factorials + TINY
 
 
-def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+def _sinc_moments(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     """Around the middle c, with half a width r: φ^(k)(c) ± (r|φ^(k+1)(c)| + r²/2(k + 3)); and ± 1/(k + 1)."""
     c = low / 2 + high / 2
     r = np.maximum(high - c, c - low) * (1 + SLIP) + TINY
@@ -214,7 +214,7 @@ def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
     return a - SLIP * np.abs(a) - TINY, b + SLIP * np.abs(b) + TINY
 
 
-def _slope(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
+def _slope_moments(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
     """Those of a derivative: (k + 1)φ_{k+1}."""
 
     def on(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
@@ -227,8 +227,8 @@ def _slope(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
 
 # φ^(k)/k! on [low, high] for k = 0 … order, [k, …]; NaN where nothing is known
 MOMENTS: dict[str, Callable[[np.ndarray, np.ndarray, int], Bounds]] = {
-    "exprel": _exprel,
-    "sinc": _sinc,
-    "exprel1": _slope("exprel"),
-    "sinc1": _slope("sinc"),
+    "exprel": _exprel_moments,
+    "sinc": _sinc_moments,
+    "exprel1": _slope_moments("exprel"),
+    "sinc1": _slope_moments("sinc"),
 }
