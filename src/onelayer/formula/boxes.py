@@ -81,6 +81,12 @@ class Deciding(OnBoxes[V, Masks]):
         self.lost = self.lost | ~self.finite(value)
         return value
 
+    def sum(self, terms: Sequence[V]) -> V:
+        return self.kept(super().sum(terms))
+
+    def product(self, factors: Sequence[V]) -> V:
+        return self.kept(super().product(factors))
+
     def integer_power(self, exponent: int, base: V) -> V:
         """By squaring, of an exponent that is not negative."""
         found: V | None = None

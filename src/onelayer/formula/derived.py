@@ -83,12 +83,6 @@ class SeriesAlgebra(Operators[Any, bool | None]):
         below, above = bool(left[0] < right[0]), bool(left[0] > right[0])
         return (below if relation in ("<", "<=") else above) if below or above else None
 
-    def conjunction(self, parts: Sequence[bool | None]) -> bool | None:
-        return None if None in parts else all(parts)
-
-    def complement(self, part: bool | None) -> bool | None:
-        return None if part is None else not part
-
 
 def taylor(f: Function, x: arb, order: int) -> list[arb]:
     """φ^(k)/k! on x for k = 0 … order; NaN where nothing is known."""

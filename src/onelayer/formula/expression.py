@@ -38,14 +38,22 @@ class Algebra(ABC, Generic[V, T]):
     @abstractmethod
     def variable(self, index: int) -> V: ...
 
-    @abstractmethod
-    def sum(self, terms: Sequence[V]) -> V: ...
+    def sum(self, terms: Sequence[V]) -> V:
+        return reduce(self.plus, terms)
+
+    def plus(self, a: V, b: V) -> V:
+        """The sum of two, for those that have no `sum` of their own."""
+        raise NotImplementedError
 
     @abstractmethod
     def negation(self, operand: V) -> V: ...
 
-    @abstractmethod
-    def product(self, factors: Sequence[V]) -> V: ...
+    def product(self, factors: Sequence[V]) -> V:
+        return reduce(self.times, factors)
+
+    def times(self, a: V, b: V) -> V:
+        """The product of two, likewise."""
+        raise NotImplementedError
 
     @abstractmethod
     def quotient(self, dividend: V, divisor: V) -> V: ...
@@ -79,22 +87,25 @@ class Algebra(ABC, Generic[V, T]):
 
 
 class Operators(Algebra[V, T]):
-    """Values that Python's own operators work on."""
+    """Values that Python's own operators work on. Truth is True or False, None if undecided, or something else for no value."""
 
-    def sum(self, terms: Sequence[V]) -> V:
-        return reduce(operator.add, terms)
-
-    def negation(self, operand: V) -> V:
-        return operator.neg(operand)  # type: ignore[arg-type]
-
-    def product(self, factors: Sequence[V]) -> V:
-        return reduce(operator.mul, factors)
-
-    def quotient(self, dividend: V, divisor: V) -> V:
-        return operator.truediv(dividend, divisor)
+    plus: Any = operator.add
+    times: Any = operator.mul
+    negation: Any = operator.neg
+    quotient: Any = operator.truediv
 
     def integer_power(self, exponent: int, base: V) -> V:
         return operator.pow(base, exponent)
+
+    def conjunction(self, parts: Sequence[T]) -> Any:
+        """False where one part is false, whatever the others are."""
+        if any(part is False for part in parts):
+            return False
+        unsure = [part for part in parts if part is not True]
+        return next((part for part in unsure if part is not None), None) if unsure else True
+
+    def complement(self, part: T) -> Any:
+        return not part if isinstance(part, bool) else part
 
 
 _NAMES = (  # of the kinds of `tree.Node` and `tree.Predicate`, in their order
@@ -165,14 +176,12 @@ class Tape:
 
 
 @dataclass(frozen=True)
-class Formula:
-    """The functions that `text` writes down; `names[j-1]` is the name of Variable(j)."""
+class _Parsed:
+    """What `text` writes down; `names[j-1]` is the name of Variable(j)."""
 
     text: str
     names: tuple[str, ...]
-    outputs: tuple[Node, ...]
-    declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
-    limits: tuple[Node, ...] = field(default=(), compare=False)  # where these are 0 a limit is taken: x for sin(x)/x
+    outputs: tuple[Any, ...]
 
     @property
     def dimension(self) -> int:
@@ -180,17 +189,26 @@ class Formula:
 
     @cached_property
     def variables(self) -> tuple[int, ...]:
-        """Indices, from 1, of the variables that occur in some output."""
+        """Indices, from 1, of the variables that occur."""
         return variables(*self.outputs)
-
-    @cached_property
-    def output_variables(self) -> tuple[tuple[int, ...], ...]:
-        """The same for every output by itself."""
-        return tuple(variables(output) for output in self.outputs)
 
     @cached_property
     def tape(self) -> Tape:
         return Tape(self.outputs)
+
+
+@dataclass(frozen=True)
+class Formula(_Parsed):
+    """The functions that `text` writes down, `outputs` as trees."""
+
+    outputs: tuple[Node, ...]
+    declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
+    limits: tuple[Node, ...] = field(default=(), compare=False)  # where these are 0 a limit is taken: x for sin(x)/x
+
+    @cached_property
+    def output_variables(self) -> tuple[tuple[int, ...], ...]:
+        """The variables of every output by itself."""
+        return tuple(variables(output) for output in self.outputs)
 
     @cached_property
     def slopes(self) -> "Formula | None":
@@ -208,22 +226,11 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """The subset of ℝ^D that `text` writes down, such as x1**2 + x2**2 <= 1."""
+class Condition(_Parsed):
+    """The subset of ℝ^D that `text` writes down, such as x1**2 + x2**2 <= 1: its one output is a predicate."""
 
-    text: str
-    names: tuple[str, ...]
-    root: Predicate
+    outputs: tuple[Predicate]
 
     @property
-    def dimension(self) -> int:
-        return len(self.names)
-
-    @cached_property
-    def variables(self) -> tuple[int, ...]:
-        """Indices, from 1, of the variables that occur."""
-        return variables(self.root)
-
-    @cached_property
-    def tape(self) -> Tape:
-        return Tape((self.root,))
+    def root(self) -> Predicate:
+        return self.outputs[0]

@@ -49,14 +49,15 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def variable(self, index: int) -> Pair:
         return self.plain.variable(index), 0.0
 
-    def sum(self, terms: Sequence[Pair]) -> Pair:
-        return reduce(lambda a, b: _rounded(a[0] + b[0], a[1] + b[1]), terms)
+    def plus(self, a: Pair, b: Pair) -> Pair:
+        return _rounded(a[0] + b[0], a[1] + b[1])
 
     def negation(self, operand: Pair) -> Pair:
         return -operand[0], operand[1]
 
-    def product(self, factors: Sequence[Pair]) -> Pair:
-        return reduce(_product, factors)
+    def times(self, a: Pair, b: Pair) -> Pair:
+        (x, ex), (y, ey) = a, b
+        return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
 
     def quotient(self, dividend: Pair, divisor: Pair) -> Pair:
         (a, ea), (b, eb) = dividend, divisor
@@ -104,7 +105,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         if name == "abs":
             return y, e
         if name == "sqr":
-            return _product(arguments[0], arguments[0])
+            return self.times(arguments[0], arguments[0])
         if name == "sqrt":
             return _rounded(y, _of_root(x, e))
         if name in SPREADS:
@@ -161,11 +162,6 @@ def _rounded(value: Any, error: Any, units: float = U) -> Pair:
 
 def _called(value: Any, error: Any) -> Pair:
     return _rounded(value, error, FUNCTION)
-
-
-def _product(a: Pair, b: Pair) -> Pair:
-    (x, ex), (y, ey) = a, b
-    return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
 
 
 def _of_arc(x: Any, y: Any, e: Any) -> Any:

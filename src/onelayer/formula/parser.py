@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from ..common.errors import InputError
 from ..common.numbers import counted
 from . import tree as trees
-from .demands import constant_exponent
+from .affine import constant_exponent
 from .expression import Condition, Formula
 from .record import Function, OwnName
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, TooManyFaults, add_fault, clip, plain, refusal_of, refuse, screen
-from .syntax import DECIMAL, foreign, literal, piece, python_syntax, segment, symbol
+from .syntax import DECIMAL, foreign, literal, python_syntax, segment
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
 from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC, WRITTEN
@@ -55,7 +55,7 @@ def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
     typed = as_canonical(line, names, condition=True)
     reader = _Reader(typed, CONDITION)
     (root,) = reader.all_of([typed.text], reader.predicate)
-    return Condition(plain(text) if typed.text == line else typed.text, reader.all_names(root), root)
+    return Condition(plain(text) if typed.text == line else typed.text, reader.all_names(root), (root,))
 
 
 class _Reader:
@@ -103,7 +103,8 @@ class _Reader:
         return tuple(f"x{index}" for index in range(1, max(variables(*roots), default=0) + 1))
 
     def piece(self, syntax: ast.AST) -> str:
-        return piece(self.source, syntax)
+        """The part of the source that a syntax node covers, in one quoted line."""
+        return clip(segment(self.source, syntax) or type(syntax).__name__)
 
     def share(self, kind: type[_Tree], *fields: Any) -> _Tree:
         """kind(*fields), the same object for the same fields; subtrees count as same when they are one object."""
@@ -150,7 +151,7 @@ class _Reader:
                     change = "use conditions in where(c, a, b) only"
                     raise refuse(f"the condition {self.piece(syntax)} as a value", change)
                 case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
-                    raise refuse(f"the operator {symbol(operator)} in {self.piece(syntax)}")
+                    raise refuse(f"the operator {foreign(operator)[0]} in {self.piece(syntax)}")
                 case _:
                     what, change = foreign(syntax)
                     raise refuse(f"{what}, {self.piece(syntax)}", change)

@@ -80,17 +80,6 @@ class IntervalAlgebra(Operators[Interval, Truth]):
             return True if left.hi < right.lo else False if left.lo >= right.hi else None
         return True if left.hi <= right.lo else False if left.lo > right.hi else None
 
-    def conjunction(self, parts: Sequence[Truth]) -> Truth:
-        """False where one part is false, whatever the others are."""
-        if any(part is False for part in parts):
-            return False
-        if any(part is UNDEFINED for part in parts):
-            return UNDEFINED
-        return None if None in parts else True
-
-    def complement(self, part: Truth) -> Truth:
-        return not part if isinstance(part, bool) else part
-
 
 class Switches(IntervalAlgebra):
     """The truth of the condition of every `where`, and the value of every floor, which is odd or not; None where it varies.

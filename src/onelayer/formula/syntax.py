@@ -15,7 +15,7 @@ from .screen import clip, refuse
 from .vocabulary import ALLOWED, MAX_DIGITS, MAX_MAGNITUDE
 
 _USE = f"use {ALLOWED}"
-_FOREIGN = {  # syntax that has an everyday name, and what to write instead
+_FOREIGN: dict[type[ast.AST], tuple[str, str]] = {  # syntax that has an everyday name, and what to write instead
     ast.Attribute: ("attribute access", _USE),
     ast.Subscript: ("a subscript", "write variables as x1, x2, …"),
     ast.Lambda: ("a lambda", "write the formula alone"),
@@ -26,8 +26,9 @@ _FOREIGN = {  # syntax that has an everyday name, and what to write instead
     ast.List: ("square brackets", "use round brackets"),
     ast.Set: ("curly brackets", "use round brackets"),
     **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), ("a comprehension", _USE)),
+    **{ast.FloorDiv: ("//", _USE), ast.Mod: ("%", _USE), ast.MatMult: ("@", _USE), ast.Invert: ("~", _USE)},
+    **{ast.BitAnd: ("&", _USE), ast.BitOr: ("|", _USE)},
 }
-_SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", ast.BitAnd: "&", ast.BitOr: "|"}
 _LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
 DECIMAL = "write numbers in decimal, such as 12, 0.5 or 1e-3"
 _LIMIT = 10**MAX_MAGNITUDE
@@ -55,11 +56,6 @@ def python_syntax(source: str) -> ast.expr:
         raise refuse(f"{clip(source)}, not an expression: {clip(reason)}", change) from None
 
 
-def piece(source: str, syntax: ast.AST) -> str:
-    """The part of the source that a syntax node covers, in one quoted line."""
-    return clip(segment(source, syntax) or type(syntax).__name__)
-
-
 def segment(source: str, syntax: ast.AST) -> str:
     """The part of a source of one line that a syntax node covers; `ast.get_source_segment` would split it every time."""
     start, end = getattr(syntax, "col_offset", 0), getattr(syntax, "end_col_offset", 0)  # in bytes
@@ -67,13 +63,8 @@ def segment(source: str, syntax: ast.AST) -> str:
 
 
 def foreign(syntax: ast.AST) -> tuple[str, str]:
-    """What to call syntax that is not part of the language, and what to do about it."""
+    """What to call syntax, or an operator, that is not part of the language, and what to do about it."""
     return _FOREIGN.get(type(syntax), (type(syntax).__name__, _USE))
-
-
-def symbol(operator: ast.AST) -> str:
-    """An operator that is not part of the language, as it is typed."""
-    return _SYMBOL.get(type(operator), type(operator).__name__)
 
 
 def literal(source: str) -> Fraction:

@@ -19,7 +19,7 @@ from ..common.outward import UP, U
 from ..formula import Formula
 from ..formula.additive import additive_terms, gathered
 from ..formula.affine import difference
-from ..formula.rewriting import kinks_in
+from ..formula.simpler_kinks import kinks_in
 from ..formula.tree import Node, Sum, variables
 from ..layer.form import Block, Form
 from ..layer.reading import Reading

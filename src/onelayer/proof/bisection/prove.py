@@ -24,7 +24,7 @@ from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...formula.float_bounds import ULPS
 from ...formula.real_balls import switched
-from ...formula.rewriting import plain
+from ...formula.simpler_kinks import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
 from ...formula.taylor.series import Space, Taylor

@@ -18,8 +18,7 @@ from fractions import Fraction
 from ..common.errors import InputError
 from . import tree as trees
 from .additive import ZERO, additive_terms, gathered
-from .affine import Affine, along, difference
-from .demands import rational_value
+from .affine import Affine, along, difference, rational_value
 from .expression import Condition, Formula
 from .intervals import Interval, interval
 from .real_balls import enclose, holds
@@ -111,7 +110,7 @@ def _kinks(formula: Formula) -> list[trees.Call | trees.Where]:
 def _side(kink: trees.Call | trees.Where, names: tuple[str, ...], box: list[Interval]) -> Node | None:
     """The side that is the value on all of the box; None if that is not proved."""
     if isinstance(kink, trees.Where):
-        truth = holds(Condition("", names, kink.condition), box)
+        truth = holds(Condition("", names, (kink.condition,)), box)
         return None if truth is None else kink.yes if truth else kink.no
     if kink.name == "floor":
         (value,) = enclose(Formula("", names, (kink,)), box, strict=True)
