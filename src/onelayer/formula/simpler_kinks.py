@@ -1,13 +1,13 @@
-"""Formulas rewritten exactly: nested kinks as sums of simple ones, and none where a box does not cross it.
+"""Kinks made simpler, exactly: nested ones become sums of simple ones, and those that a box does not cross go.
 
     min(max(x, 0), 1) = max(x, 0) − max(x − 1, 0)        max(0, 1 − |x|) = max(x + 1, 0) + max(x − 1, 0) − |x| − x
 
-(`affine.difference` and `affine.along` say how; it does not depend on a domain).
+(`affine.difference` and `affine.along` say how; it does not depend on a domain.) On [0, 1], |x| is x, although 0 belongs to it:
 
 If u ≥ 0 on all of a box with an inside, |u| = u there as functions, so that both have the same slopes: at its faces the one-sided
 ones (`one_sided`). The same holds for the argument of max or min that is the largest or smallest on all of the box, and for the
 branch of a `where` whose condition holds, or fails, on all of it. A tie at every point, as in max(x, x), is settled too: the
-arguments are then equal. Inside smaller boxes nothing of the kind is decided (`ties`).
+arguments are then equal. Inside smaller boxes nothing of the kind is decided (`gradients`).
 """
 
 import operator
