@@ -21,7 +21,7 @@ from onelayer.construction.kinks.remainder import kink_layer
 from onelayer.construction.kinks.split import split
 from onelayer.formula import Formula, evaluate, parse, to_text
 from onelayer.formula.affine import Affine, along, contending, difference, reduced, value_of
-from onelayer.formula.rewriting import plain
+from onelayer.formula.simpler_kinks import plain
 from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
 from onelayer.layer.arithmetic import FLOAT64, arithmetic_of
 from onelayer.layer.assemble import Frame, assemble, frame_of, head_kinds, outputs_of

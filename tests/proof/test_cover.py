@@ -16,7 +16,7 @@ from onelayer.common.budget import Budget
 from onelayer.common.numbers import at_most
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
-from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids
+from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_axes
 from onelayer.layer.arithmetic import FLOAT64
 from onelayer.layer.assemble import Frame, frame_of
 from onelayer.layer.form import Block, Form, form_of
@@ -120,7 +120,7 @@ def test_some_heads_this_way_some_that_way_pays_for_both():
 def test_formulas_on_grids_are_formulas_at_points():
     formula = ol.Target("sin(x1)*x3 + exp(x2); 4; x2**2/(x1+2)", [(0, 1)] * 3).formula
     axes = np.random.default_rng(0).random((2, 3, 4))
-    values, errors = evaluate_bounded_on_grids(formula, axes)
+    values, errors = evaluate_bounded_on_axes(formula, list(axes.swapaxes(0, 1)))
     points = Grids(torch.zeros(2, 3).double(), torch.from_numpy(axes)).points().numpy()
     expected = evaluate_bounded(formula, points)
     np.testing.assert_array_equal(values.reshape(-1, 3), expected[0])

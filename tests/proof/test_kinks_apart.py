@@ -15,12 +15,12 @@ from onelayer.construction.kinks.split import split
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula import evaluate, parse
-from onelayer.formula.rewriting import parted
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.layer import added
 from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide, prove_by
+from onelayer.proof.kinks_apart import parted
 
 SQUARE = [(0, 1)] * 2
 

@@ -15,10 +15,10 @@ from checking import check, checker, forged
 from made_by_hand import answers, blank, proved
 from onelayer.approximation import Approximation
 from onelayer.deployment.export.subject import Bound, Subject
-from onelayer.formula.taylor.kink import relu_lines
 from onelayer.layer.arithmetic import FLOAT32
 from onelayer.layer.number_range import out_of_range
 from onelayer.layer.reading import form_of_model
+from onelayer.proof.bisection.activated import relu_lines
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.overflow import cannot_overflow
 from onelayer.proof.two_sided import Supremum

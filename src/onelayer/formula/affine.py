@@ -4,24 +4,29 @@ Any such formula is a difference of two maxima of affine functions: with u = max
 
     −u = max Q − max P,    u₁ + u₂ = max(P₁ + P₂) − max(Q₁ + Q₂),    max(u₁, u₂) = max((P₁ + Q₂) ∪ (P₂ + Q₁)) − max(Q₁ + Q₂),
 
-where P + Q are all sums of a member of each. Rational constants are exact; others, like pi or sqrt(2), are rounded to
-`PRECISION` bits, far beyond any float.
+where P + Q are all sums of a member of each. Rational constants are exact, with sizes bounded before every operation: the
+exponent 9**9**9 is refused and never computed. Others, like pi or sqrt(2), are rounded to `PRECISION` bits, far beyond any float.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
 from ..common.errors import InputError
+from . import tree as trees
 from .expression import Formula
-from .literal import rational_value
-from .tree import Call, IntegerPower, Negation, Node, Product, Quotient, Sum, Variable, variables
+from .screen import refuse
+from .tree import Call, IntegerPower, Negation, Node, Product, Quotient, Sum, Variable, children, variables
+from .vocabulary import MAX_EXPONENT
 
 PRECISION = 256  # bits
 MOST_BITS = 2048  # of a constant; larger ones have no float
+ARITHMETIC = trees.Number | Negation | Sum | Product | Quotient | IntegerPower
+BITS = 4096  # of an exact value
 MOST_FORMS = 64  # of one maximum: sums of maxima multiply
 
 
@@ -76,6 +81,63 @@ def value_of(node: Node) -> Fraction | None:
             return None
         digits, exponent = (int(part) for part in ball.ball().mid().man_exp())
     return Fraction(digits) * Fraction(2) ** exponent if abs(exponent) + digits.bit_length() < MOST_BITS else None
+
+
+def rational_value(tree: Node) -> Fraction | None:
+    """The exact value of a tree of numbers and + − * / and integer powers; None if it has other parts.
+
+    Raises InputError when the value is too long to compute or divides by zero.
+    """
+    if not isinstance(tree, ARITHMETIC):
+        return None
+    found = [rational_value(child) for child in children(tree)]  # type: ignore[arg-type]
+    values = [value for value in found if value is not None]
+    if len(values) < len(found):
+        return None
+    match tree:
+        case trees.Number(value):
+            return value
+        case Negation():
+            return -values[0]
+        case Sum():
+            return reduce(lambda a, b: _bounded(a + b), values, Fraction(0))
+        case Product():
+            return reduce(lambda a, b: _bounded(a * b), values, Fraction(1))
+        case Quotient():
+            return _bounded(values[0] / _nonzero(values[1]))
+        case IntegerPower(_, n):
+            if _bits(values[0]) * abs(n) > 2 * BITS:
+                raise _too_large()
+            return _bounded(values[0] ** n if n >= 0 else 1 / _nonzero(values[0]) ** -n)
+
+
+def constant_exponent(tree: Node) -> Fraction | None:
+    """The exact value of an exponent if it is rational, |value| ≤ MAX_EXPONENT; None if it is not."""
+    value = rational_value(tree)
+    if value is not None and abs(value) > MAX_EXPONENT:
+        raise _too_large()
+    return value
+
+
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _bounded(value: Fraction) -> Fraction:
+    if _bits(value) > BITS:
+        raise _too_large()
+    return value
+
+
+def _nonzero(value: Fraction) -> Fraction:
+    if value == 0:
+        raise refuse("an exponent that divides by zero", "use another exponent")
+    return value
+
+
+def _too_large() -> InputError:
+    change = f"keep constant exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}"
+    return refuse("an exponent that is too large", change)
 
 
 Forms: TypeAlias = list[Affine]

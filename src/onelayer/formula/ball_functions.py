@@ -5,6 +5,7 @@ A ball z is asked for its own methods, so that nothing is imported but what is r
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 Ball = Any  # arb or acb
@@ -41,27 +42,17 @@ def exponential_integral(z: Ball) -> Ball:
     return -(-z).expint(1) if complex_left else z.ei()
 
 
-def fresnel(z: Ball, cosine: bool) -> Ball:
-    """∫cos(πt²/2)dt from 0 to z, or of the sine."""
-    return z.fresnel_c() if cosine else z.fresnel_s()
-
-
 def floor(z: Ball) -> Ball:
     """Of a real ball, or of a complex one whose real parts have the same."""
     return z * 0 + z.real.floor() if hasattr(z, "csgn") else z.floor()
 
 
-def legendre_derivative(n: int, k: int, z: Ball) -> Ball:
-    """P_n^(k) = (2k − 1)!!·C_(n−k) with the parameter k + ½."""
+def polynomial_derivative(name: str, n: int, k: int, z: Ball) -> Ball:
+    """P_n^(k) = (2k − 1)!!·C_(n−k) with the parameter k + ½; T_n^(k) = n·2^(k−1)·(k − 1)!·C_(n−k) with the parameter k."""
     if k > n:
         return z * 0
-    return math.prod(range(1, 2 * k, 2)) * z.gegenbauer_c(n - k, z * 0 + k + 0.5) if k else z.legendre_p(n)
-
-
-def chebyshev_derivative(n: int, k: int, z: Ball) -> Ball:
-    """T_n^(k) = n·2^(k−1)·(k − 1)!·C_(n−k) with the parameter k."""
-    if k > n:
-        return z * 0
+    if name == "legendre":
+        return math.prod(range(1, 2 * k, 2)) * z.gegenbauer_c(n - k, z * 0 + k + 0.5) if k else z.legendre_p(n)
     return n * 2 ** (k - 1) * math.factorial(k - 1) * z.gegenbauer_c(n - k, z * 0 + k) if k else z.chebyshev_t(n)
 
 
@@ -142,21 +133,16 @@ def riemann(s: Any) -> Any:
     return [acb(1 + tiny, tiny), *[acb(tiny, tiny)] * 99]
 
 
-def first_kind(m: Any) -> Any:
-    """K of a power series."""
-    return m.elliptic_k()
-
-
-def second_kind(m: Any) -> Any:
-    """E = 2m(1 − m)K′ + (1 − m)K of a power series."""
+def elliptic_series(m: Any, second: bool) -> Any:
+    """K of a power series, or E = 2m(1 − m)K′ + (1 − m)K."""
     K = m.elliptic_k()
-    return 2 * m * (1 - m) * K.derivative() + (1 - m) * K
+    return 2 * m * (1 - m) * K.derivative() + (1 - m) * K if second else K
 
 
 def elliptic(n: int, z: Ball, second: bool) -> Ball:
     """K^(n), or E^(n), of the parameter; on wide balls as π/2·(a)_n(½)_n/n!·₂F₁(a + n, ½ + n; 1 + n; z) with a = ½, or −½."""
     if z.is_exact():
-        return coefficients_at(z, n, second_kind if second else first_kind)[n] * math.factorial(n)
+        return coefficients_at(z, n, partial(elliptic_series, second=second))[n] * math.factorial(n)
     a, factor = -0.5 if second else 0.5, z * 0 + 1
     for k in range(n):
         factor *= (a + k) * (0.5 + k) / (z * 0 + 1 + k)

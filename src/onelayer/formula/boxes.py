@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..common.outward import U
-from .tape import Algebra, T, V
+from .expression import Algebra, T, V
 from .taylor.series import TINY
 
 Masks: TypeAlias = tuple[Any, Any]  # where a condition is proved true, and where false
@@ -80,6 +80,12 @@ class Deciding(OnBoxes[V, Masks]):
     def kept(self, value: V) -> V:
         self.lost = self.lost | ~self.finite(value)
         return value
+
+    def sum(self, terms: Sequence[V]) -> V:
+        return self.kept(super().sum(terms))
+
+    def product(self, factors: Sequence[V]) -> V:
+        return self.kept(super().product(factors))
 
     def integer_power(self, exponent: int, base: V) -> V:
         """By squaring, of an exponent that is not negative."""

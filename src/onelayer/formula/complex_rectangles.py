@@ -10,7 +10,6 @@ result infinite: sqrt, log and powers need Re z > 0, quotients Re z ≠ 0, atan2
 """
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,11 @@ from .rectangle_functions import MAPS, Rectangle, negated, product, reciprocal, 
 
 class RectangleAlgebra(Deciding[Rectangle]):
     """Rectangles as arrays over the boxes. `lost`: where some value is not finite."""
+
+    plus: Any = staticmethod(total)
+    times: Any = staticmethod(product)
+    negation: Any = staticmethod(negated)
+    square: Any = staticmethod(square)
 
     def __init__(self, box: Sequence[Rectangle]) -> None:
         self.box = box
@@ -41,24 +45,12 @@ class RectangleAlgebra(Deciding[Rectangle]):
     def variable(self, index: int) -> Rectangle:
         return self.box[index - 1]
 
-    def sum(self, terms: Sequence[Rectangle]) -> Rectangle:
-        return self.kept(reduce(total, terms))
-
-    def negation(self, operand: Rectangle) -> Rectangle:
-        return negated(operand)
-
-    def product(self, factors: Sequence[Rectangle]) -> Rectangle:
-        return self.kept(reduce(product, factors))
-
     def quotient(self, dividend: Rectangle, divisor: Rectangle) -> Rectangle:
         return self.kept(product(dividend, self.kept(reciprocal(divisor))))
 
     def integer_power(self, exponent: int, base: Rectangle) -> Rectangle:
         base = base if exponent >= 0 else self.kept(reciprocal(base))
         return self.kept(super().integer_power(abs(exponent), base))
-
-    def square(self, value: Rectangle) -> Rectangle:
-        return square(value)
 
     def function(self, name: str, u: Rectangle) -> Rectangle:
         if name in MAPS:

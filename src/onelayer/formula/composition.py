@@ -15,12 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import Any
 
 from . import tree as trees
-from .additive import additive_terms, components
-from .compact import ONE, gathered
-from .tree import Node, Tree, children, postorder, substituted, variables
+from .additive import ONE, additive_terms, components, gathered
+from .tree import Node, Predicate, postorder, substituted, variables
 
 MOST_NODES = 400  # of a term that is searched for inner functions
 DEEPEST = 3  # products of sums inside products of sums
@@ -71,7 +69,7 @@ def _compositions(term: Node, bounds: Bounds) -> list[Composition]:
     """The ways to write a term as one composition."""
     found = list[Composition]()
     for inner in _bottlenecks(term):
-        if inner is not term and not isinstance(inner, trees.Variable):
+        if inner is not term:
             found.append(Composition(inner, _with(term, inner, U)))
         logarithms = _logarithms(inner, bounds)
         if logarithms is not None:
@@ -82,25 +80,9 @@ def _compositions(term: Node, bounds: Bounds) -> list[Composition]:
 
 def _bottlenecks(term: Node) -> list[Node]:
     """The term itself and all subtrees through which it sees all of its variables, the outermost first."""
-    return [tree for tree in reversed(postorder((term,))) if _is_value(tree) and _hides(term, tree)]  # type: ignore[misc]
-
-
-def _is_value(tree: Tree) -> bool:
-    return type(tree).__name__ not in ("Relation", "And", "Or", "Not") and bool(variables(tree))
-
-
-def _hides(term: Node, inner: Tree) -> bool:
-    """Whether no variable of the term is left outside `inner`."""
-    pending, seen = [term], set[int]()
-    while pending:
-        tree: Any = pending.pop()
-        if tree is inner or id(tree) in seen:
-            continue
-        if isinstance(tree, trees.Variable):
-            return False
-        seen.add(id(tree))
-        pending += children(tree)  # type: ignore[arg-type]
-    return True
+    whole, values = variables(term), (tree for tree in postorder((term,)) if not isinstance(tree, Predicate))
+    seeing = [tree for tree in values if variables(tree) == whole]
+    return [tree for tree in reversed(seeing) if not variables(_with(term, tree, ONE))]
 
 
 def _with(term: Node, inner: Node, by: Node) -> Node:

@@ -20,10 +20,10 @@ from flint import acb, arb, arb_series, ctx
 
 from ..common.outward import UP_FEW
 from .elementary import RANGES, crude_range
+from .expression import Operators
 from .functions import FUNCTIONS, NOWHERE
 from .intervals import UNDEFINED, Interval
 from .record import Function, Turning
-from .tape import Operators
 
 BITS = 80  # of balls that are rounded to floats
 LEAST = 5e-324  # what a float may lose of a smaller number
@@ -82,12 +82,6 @@ class SeriesAlgebra(Operators[Any, bool | None]):
     def comparison(self, relation: str, left: Any, right: Any) -> bool | None:
         below, above = bool(left[0] < right[0]), bool(left[0] > right[0])
         return (below if relation in ("<", "<=") else above) if below or above else None
-
-    def conjunction(self, parts: Sequence[bool | None]) -> bool | None:
-        return None if None in parts else all(parts)
-
-    def complement(self, part: bool | None) -> bool | None:
-        return None if part is None else not part
 
 
 def taylor(f: Function, x: arb, order: int) -> list[arb]:

@@ -48,12 +48,7 @@ def cut(x: Interval, lo: arb | None, hi: arb | None) -> Interval:
 def meet(parts: list[Interval]) -> Interval:
     """What several enclosures of the same thing leave; UNDEFINED if there are none."""
     known = [part for part in parts if part is not UNDEFINED]
-    if not known:
-        return UNDEFINED
-    lo, hi = known[0].lo, known[0].hi
-    for part in known[1:]:
-        lo, hi = part.lo if part.lo > lo else lo, part.hi if part.hi < hi else hi
-    return Interval(lo, hi)
+    return Interval(max([x.lo for x in known]), min([x.hi for x in known])) if known else UNDEFINED
 
 
 def _bound(end: float | None) -> arb | None:
@@ -172,8 +167,6 @@ def _by_shape(f: Function) -> Range:
             return partial(_wave, f, Fraction(1, 2) - Fraction(phase))
         case facts.BetweenPoles():
             return partial(_tangent, f)
-        case facts.Staircase():
-            return lambda x: Interval(f.ball(x.lo).lower(), f.ball(x.hi).upper())
         case facts.Turning():
             return partial(_turning, f)
 

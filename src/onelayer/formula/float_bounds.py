@@ -19,13 +19,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
-from . import special
 from .derived import spread
-from .expression import Condition, Formula
+from .expression import Algebra, Condition, Formula
 from .functions import FUNCTIONS, natural_domain
-from .numeric import ArrayAlgebra, evaluate
+from .numeric import NEAR, ArrayAlgebra, evaluate, exprel
 from .real_balls import holds
-from .tape import Algebra
 
 ULPS = 8
 FUNCTION = ULPS * 2 * U
@@ -51,14 +49,15 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def variable(self, index: int) -> Pair:
         return self.plain.variable(index), 0.0
 
-    def sum(self, terms: Sequence[Pair]) -> Pair:
-        return reduce(lambda a, b: _rounded(a[0] + b[0], a[1] + b[1]), terms)
+    def plus(self, a: Pair, b: Pair) -> Pair:
+        return _rounded(a[0] + b[0], a[1] + b[1])
 
     def negation(self, operand: Pair) -> Pair:
         return -operand[0], operand[1]
 
-    def product(self, factors: Sequence[Pair]) -> Pair:
-        return reduce(_product, factors)
+    def times(self, a: Pair, b: Pair) -> Pair:
+        (x, ex), (y, ey) = a, b
+        return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
 
     def quotient(self, dividend: Pair, divisor: Pair) -> Pair:
         (a, ea), (b, eb) = dividend, divisor
@@ -106,7 +105,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         if name == "abs":
             return y, e
         if name == "sqr":
-            return _product(arguments[0], arguments[0])
+            return self.times(arguments[0], arguments[0])
         if name == "sqrt":
             return _rounded(y, _of_root(x, e))
         if name in SPREADS:
@@ -157,17 +156,12 @@ def _grown(value: Any, relative: Any) -> Any:
     return (np.abs(value) * (1 + FUNCTION) + SMALLEST) * np.expm1(relative)
 
 
-def _rounded(value: Any, error: Any) -> Pair:
-    return value, error + U * np.abs(value) + SMALLEST
+def _rounded(value: Any, error: Any, units: float = U) -> Pair:
+    return value, error + units * np.abs(value) + SMALLEST
 
 
 def _called(value: Any, error: Any) -> Pair:
-    return value, error + FUNCTION * np.abs(value) + SMALLEST
-
-
-def _product(a: Pair, b: Pair) -> Pair:
-    (x, ex), (y, ey) = a, b
-    return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
+    return _rounded(value, error, FUNCTION)
 
 
 def _of_arc(x: Any, y: Any, e: Any) -> Any:
@@ -184,7 +178,7 @@ def _of_root(x: Any, e: Any) -> Any:
 
 def _of_difference(x: Any, y: Any, parts: Any) -> Any:
     """What rounding does to sinc′ or exprel′: a sum near 0, elsewhere a difference of such parts divided by x."""
-    return np.where(np.abs(x) < special.NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION) * UP
+    return np.where(np.abs(x) < NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION) * UP
 
 
 def _of_sinc1(x: Any, y: Any, e: Any) -> Any:  # |sinc″| ≤ 1/3
@@ -192,7 +186,7 @@ def _of_sinc1(x: Any, y: Any, e: Any) -> Any:  # |sinc″| ≤ 1/3
 
 
 def _of_exprel1(x: Any, y: Any, e: Any) -> Any:  # 0 < exprel″ < exprel′, which grows like e^e
-    own = _of_difference(x, y, np.exp(x) + special.exprel(np, x))
+    own = _of_difference(x, y, np.exp(x) + exprel(np, x))
     return (own + (np.abs(y) + own + SMALLEST) * e * np.exp(e)) * UP
 
 
@@ -298,17 +292,6 @@ def evaluate_bounded_on_axes(
     shape = (len(axes[0]), *(own.shape[1] for own in axes))
     with np.errstate(all="ignore"):
         return _stacked(formula.tape.run(GridAlgebra(axes, constants)), shape)
-
-
-def evaluate_bounded_on_grids(
-    formula: Formula,
-    axes: Float[np.ndarray, "grid coordinate point"],
-    constants: Float[np.ndarray, "grid constant"] | None = None,
-) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
-    """The same for grids with as many points along every axis, the last coordinate fastest."""
-    grids, D, n = axes.shape
-    values, errors = evaluate_bounded_on_axes(formula, [axes[:, i] for i in range(D)], constants)
-    return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
 
 
 def _stacked(pairs: list[Pair], shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -7,24 +7,12 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from . import ball_functions as balls
 from .ball_functions import Ball
-from .record import (
-    BetweenPoles,
-    DefinedOn,
-    Even,
-    Function,
-    Monotone,
-    OwnName,
-    Pole,
-    Shape,
-    Staircase,
-    Turning,
-    Valley,
-    Wave,
-)
+from .record import BetweenPoles, DefinedOn, Even, Function, Monotone, OwnName, Pole, Shape, Turning, Valley, Wave
 
 NOWHERE = "log(-1)"  # the slope of the last of a family: not known
 EVERYWHERE: Callable[[Ball], bool] = lambda z: True  # noqa: E731
@@ -95,12 +83,15 @@ def _bessel(n: int) -> list[Function]:
 def _polynomials(n: int) -> list[Function]:
     """P_n and T_n: their slopes are sums of those of lower degree."""
     lower, found = range(n - 1, -1, -2), []
-    for name, letter, least, derivative, factor in (
-        ("legendre", "P", -0.5, balls.legendre_derivative, lambda k: 2 * k + 1),
-        ("chebyshev", "T", -1.0, balls.chebyshev_derivative, lambda k: 2 * n if k else n),
+    for name, letter, least, factor in (
+        ("legendre", "P", -0.5, lambda k: 2 * k + 1),
+        ("chebyshev", "T", -1.0, lambda k: 2 * n if k else n),
     ):
-        slope, own = " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0", partial(derivative, n)
-        shape = Turning() if n % 2 else Turning(least)
+        slope, shape = (
+            " + ".join(f"{factor(k)}*{name}{k}(u)" for k in lower) or "0",
+            Turning() if n % 2 else Turning(least),
+        )
+        own = partial(balls.polynomial_derivative, name, n)
         found.append(
             Function(f"{name}{n}", f"{name.capitalize()} polynomial of degree {n}", partial(own, 0), slope, shape, hidden=True,
                      analytic=EVERYWHERE, taylor=balls.of_polynomial(own), drawn=f"{letter}_{n}")
@@ -155,8 +146,8 @@ _RECORDS = [
              array="special", singular=(0.0,)),
     Function("abs", "absolute value", lambda z: abs(z), "where(u > pi - pi, 1, -1)", Even(0.0), steepest=1.0, array="abs",
              numpy="absolute", singular=(0.0,)),
-    Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="special"),
-    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Staircase(),
+    Function("sqr", "square", lambda z: z * z, "2*u", Even(0.0), array="square"),
+    Function("floor", "largest whole number that is not above x; it jumps", balls.floor, "0/(1 - 2*(y - y)**2)", Monotone(),
              array="floor", analytic=lambda z: z.real.floor().is_exact()),
     # each of these is its record and nothing else
     Function("asinh", "inverse hyperbolic sine", lambda z: z.asinh(), "1/sqrt(1 + u**2)", Monotone(), steepest=1.0,
@@ -211,18 +202,18 @@ _RECORDS = [
     Function("ei", "exponential integral; its pole is at 0", balls.exponential_integral, "exp(u)/u", Pole(),
              DefinedOn(without=0.0), analytic=EVERYWHERE, singular=(0.0,), synonyms=("expi",), drawn="Ei", letter=True),
     *(Function(f"fresnel{name[0]}", f"Fresnel integral: of {name}(pi t^2/2) from 0 to x",
-               partial(balls.fresnel, cosine=name == "cos"), f"{name}(pi/2*u**2)", Turning(-most, most), steepest=1.0,
+               methodcaller(f"fresnel_{name[0]}"), f"{name}(pi/2*u**2)", Turning(-most, most), steepest=1.0,
                analytic=EVERYWHERE, drawn=name[0].upper()) for name, most in (("sin", 0.714), ("cos", 0.78))),
     Function("lambertw", "principal branch of Lambert's W, x >= -1/e", lambda z: z.lambertw(), "exp(-y)/(1 + y)",
              Monotone(-1.0), DefinedOn(ABOVE_MINUS_1_OVER_E, closed=True), holder=(2.34, 0.5), analytic=EVERYWHERE,
              singular=(ABOVE_MINUS_1_OVER_E,), drawn="W", root=(1, "1/exp(y)")),
     *_family("ellipk", "complete elliptic integral K of the parameter m < 1", partial(balls.elliptic, second=False),
              lambda n: Monotone(0.0), domain=DefinedOn(hi=1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="K",
-             taylor=lambda n: balls.by_series(balls.first_kind, n)),
+             taylor=lambda n: balls.by_series(partial(balls.elliptic_series, second=False), n)),
     *_family("ellipe", "complete elliptic integral E of the parameter m < 1", partial(balls.elliptic, second=True),
              lambda n: Monotone(None, 0.0, rises=False) if n else Monotone(1.0, rises=False), domain=DefinedOn(hi=1.0), ends=True,
              analytic=EVERYWHERE, singular=(1.0,), drawn="E",
-             taylor=lambda n: balls.by_series(balls.second_kind, n)),
+             taylor=lambda n: balls.by_series(partial(balls.elliptic_series, second=True), n)),
     *_family("zeta", "Riemann's zeta function, x > 1", balls.zeta,
              lambda n: Monotone(None if n % 2 else float(n == 0), 0.0 if n % 2 else None, n % 2 == 1),
              domain=DefinedOn(1.0), ends=True, analytic=EVERYWHERE, singular=(1.0,), drawn="ζ", letter=True,

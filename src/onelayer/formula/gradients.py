@@ -22,7 +22,7 @@ from fractions import Fraction
 
 from ..common.errors import InputError
 from . import tree as trees
-from .compact import ONE, ZERO, negated, over, plus, power, times
+from .additive import ONE, ZERO, negated, over, plus, power, times
 from .demands import GIVES, Key, key_of, needed
 from .expression import Formula
 from .functions import FUNCTIONS

@@ -79,13 +79,9 @@ class Interval:
     def __mul__(self, other: "Interval") -> "Interval":
         a, b, c, d = self.lo, self.hi, other.lo, other.hi
         if a >= 0:
-            if c >= 0:
-                return rounded(a * c, b * d)
-            return rounded(b * c, a * d) if d <= 0 else rounded(b * c, b * d)
+            return rounded(a * c, b * d) if c >= 0 else rounded(b * c, (a if d <= 0 else b) * d)
         if b <= 0:
-            if c >= 0:
-                return rounded(a * d, b * c)
-            return rounded(b * d, a * c) if d <= 0 else rounded(a * d, a * c)
+            return rounded(a * d, b * c) if c >= 0 else rounded((b if d <= 0 else a) * d, a * c)
         if c >= 0:
             return rounded(a * d, b * d)
         if d <= 0:
@@ -107,12 +103,8 @@ class Interval:
             return UNDEFINED
         if n <= 0:
             return Interval(ONE, ONE) / self**-n if n else Interval(ONE, ONE)
-        low, high = (self.lo * self.lo, self.hi * self.hi) if n == 2 else (self.lo**n, self.hi**n)
-        if n % 2 or self.lo >= 0:
-            return rounded(low, high)
-        if self.hi <= 0:
-            return rounded(high, low)
-        return hull([Interval(ZERO, ZERO), rounded(ZERO, low), rounded(ZERO, high)])
+        x = self if n % 2 else abs(self)
+        return rounded(x.lo * x.lo, x.hi * x.hi) if n == 2 else rounded(x.lo**n, x.hi**n)
 
 
 UNDEFINED = Interval(arb(math.nan), arb(math.nan))
@@ -144,11 +136,7 @@ def hull(parts: Sequence[Interval]) -> Interval:
     """The smallest interval that contains all parts."""
     if UNDEFINED in parts:
         return UNDEFINED
-    lo, hi = parts[0].lo, parts[0].hi
-    for part in parts[1:]:
-        lo = part.lo if part.lo < lo else lo
-        hi = part.hi if part.hi > hi else hi
-    return Interval(lo, hi)
+    return Interval(min([x.lo for x in parts]), max([x.hi for x in parts]))
 
 
 def extreme(parts: Sequence[Interval], largest: bool) -> Interval:

@@ -48,11 +48,7 @@ def Function(
     asked = "a name of a new function"
     if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name):
         raise InputError(asked, f"{name!r}", "use letters, digits and _, not starting with a digit")
-    if (
-        name in ("u", "y", *FIRST)
-        or name in FUNCTIONS | CONSTANTS | SYNONYMS.keys() | ORDERED.keys()
-        or INDEXED.fullmatch(name)
-    ):
+    if name in ("u", "y", *FIRST, *FUNCTIONS, *CONSTANTS, *SYNONYMS, *ORDERED) or INDEXED.fullmatch(name):
         raise InputError(asked, f"{name!r}, which has a meaning already", "choose another name")
     if not callable(ball):
         raise InputError("`ball`, a function of a ball of flint", f"{type(ball).__name__}", "pass a function")
@@ -60,10 +56,9 @@ def Function(
         raise InputError("a shape", f"{shape!r}", f"use one of {', '.join(SHAPES)}")
     if shape == "even" and not math.isfinite(least):
         raise InputError("the value of an even function at 0", "none", "give it as `least`")
-    if domain is not None and not (isinstance(domain, tuple) and len(domain) == 2 and all(map(is_number, domain))):
+    numbers = isinstance(domain, tuple) and len(domain) == 2 and all(map(is_number, domain))
+    if domain is not None and not (numbers and domain[0] < domain[1]):
         raise InputError("a domain (low, high), two numbers", f"{domain!r}", "give low < high")
-    if domain is not None and not domain[0] < domain[1]:
-        raise InputError("a domain (low, high)", f"{domain}", "give low < high")
     if not (is_number(least) and is_number(most) and least <= most):
         raise InputError("numbers least <= most", f"{least!r} and {most!r}", "give the ends of the values")
     low, high = (None if math.isinf(end) else end for end in (least, most))
@@ -88,10 +83,8 @@ def together(functions: Iterable[Record]) -> dict[str, Record]:
         except InputError:
             raise
         except Exception as error:
-            found_error = f"{type(error).__name__}: {error}"
-            raise InputError(
-                f"a `ball` of {f.name} that takes balls of flint", found_error, "correct the function"
-            ) from error
+            asked, what = f"a `ball` of {f.name} that takes balls of flint", f"{type(error).__name__}: {error}"
+            raise InputError(asked, what, "correct the function") from error
     return found
 
 

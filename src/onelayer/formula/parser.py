@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from ..common.errors import InputError
 from ..common.numbers import counted
 from . import tree as trees
+from .affine import constant_exponent
 from .expression import Condition, Formula
-from .literal import DECIMAL, constant_exponent, literal
 from .record import Function, OwnName
 from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, TooManyFaults, add_fault, clip, plain, refusal_of, refuse, screen
-from .syntax import foreign, piece, python_syntax, segment, symbol
+from .syntax import DECIMAL, foreign, literal, python_syntax, segment
 from .tree import Node, Predicate, variables
 from .typed import Typed, as_canonical
 from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, RESERVED, VARIADIC, WRITTEN
@@ -55,7 +55,7 @@ def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
     typed = as_canonical(line, names, condition=True)
     reader = _Reader(typed, CONDITION)
     (root,) = reader.all_of([typed.text], reader.predicate)
-    return Condition(plain(text) if typed.text == line else typed.text, reader.all_names(root), root)
+    return Condition(plain(text) if typed.text == line else typed.text, reader.all_names(root), (root,))
 
 
 class _Reader:
@@ -103,7 +103,8 @@ class _Reader:
         return tuple(f"x{index}" for index in range(1, max(variables(*roots), default=0) + 1))
 
     def piece(self, syntax: ast.AST) -> str:
-        return piece(self.source, syntax)
+        """The part of the source that a syntax node covers, in one quoted line."""
+        return clip(segment(self.source, syntax) or type(syntax).__name__)
 
     def share(self, kind: type[_Tree], *fields: Any) -> _Tree:
         """kind(*fields), the same object for the same fields; subtrees count as same when they are one object."""
@@ -150,7 +151,7 @@ class _Reader:
                     change = "use conditions in where(c, a, b) only"
                     raise refuse(f"the condition {self.piece(syntax)} as a value", change)
                 case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
-                    raise refuse(f"the operator {symbol(operator)} in {self.piece(syntax)}")
+                    raise refuse(f"the operator {foreign(operator)[0]} in {self.piece(syntax)}")
                 case _:
                     what, change = foreign(syntax)
                     raise refuse(f"{what}, {self.piece(syntax)}", change)
@@ -159,14 +160,18 @@ class _Reader:
             return _NODE
 
     def sum(self, syntax: ast.BinOp, depth: int) -> Node:
-        terms: list[Node] = []
+        parts = self.chain(syntax, ast.Add | ast.Sub, depth)
+        terms = [self.share(trees.Negation, term) if isinstance(op, ast.Sub) else term for op, term in parts]
+        return accurate_sum(tuple(terms), self.share)
+
+    def chain(self, syntax: ast.BinOp, kind: Any, depth: int) -> list[tuple[ast.operator | None, Node]]:
+        """The operands of operators of one kind in a row, each with the operator before it."""
+        found: list[tuple[ast.operator | None, Node]] = []
         rest: ast.expr = syntax
-        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add | ast.Sub):
-            term = self.node(rest.right, depth + 1)
-            terms.append(term if isinstance(rest.op, ast.Add) else self.share(trees.Negation, term))
+        while isinstance(rest, ast.BinOp) and isinstance(rest.op, kind):
+            found.append((rest.op, self.node(rest.right, depth + 1)))
             rest = rest.left
-        terms.append(self.node(rest, depth + 1))
-        return accurate_sum(tuple(reversed(terms)), self.share)
+        return [(None, self.node(rest, depth + 1)), *reversed(found)]
 
     def quotient(self, node: Node) -> Node:
         """A quotient or a product, with the limits where both sides of a quotient are 0."""
@@ -177,14 +182,8 @@ class _Reader:
         return found[0]
 
     def product(self, syntax: ast.BinOp, depth: int) -> Node:
-        factors: list[Node] = []
-        rest: ast.expr = syntax
-        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Mult):
-            factors.append(self.node(rest.right, depth + 1))
-            rest = rest.left
-        factors.append(self.node(rest, depth + 1))
-        powers = list[Node]()
-        for one, *more in (list(run) for _, run in groupby(reversed(factors), key=id)):
+        factors, powers = [factor for _, factor in self.chain(syntax, ast.Mult, depth)], list[Node]()
+        for one, *more in (list(run) for _, run in groupby(factors, key=id)):
             powers.append(self.share(trees.IntegerPower, one, 1 + len(more)) if more else one)
         return powers[0] if len(powers) == 1 else self.quotient(self.share(trees.Product, tuple(powers)))
 

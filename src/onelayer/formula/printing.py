@@ -11,9 +11,8 @@ from typing import TypeAlias
 from . import tree as trees
 from .tree import Tree, children, postorder
 
-Held: TypeAlias = Callable[
-    ..., str
-]  # held(part, least): what is written for a part, in brackets if it binds less tightly
+# held(part, least): what is written for a part, in brackets if it binds less tightly
+Held: TypeAlias = Callable[..., str]
 Written: TypeAlias = tuple[str, int]  # a text, and how tightly it binds
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text binds
 

@@ -23,21 +23,15 @@ from flint import arb, ctx
 from ..common.errors import InputError
 from ..common.numbers import counted
 from .elementary import RANGES, angle, natural, rational_power
-from .expression import Condition, Formula
+from .expression import Condition, Formula, Operators
 from .intervals import UNDEFINED, ZERO, Interval, extreme, hull, interval, rounded, total
-from .tape import Operators
 
 PRECISION = 128  # bits
 
 Side: TypeAlias = Interval | float | int | Fraction | arb
 
 
-class Undefined:
-    """Truth value of a comparison whose sides have no enclosure."""
-
-
-Truth: TypeAlias = bool | Undefined | None
-_UNDEFINED_TRUTH = Undefined()
+Truth: TypeAlias = bool | Interval | None  # UNDEFINED for a comparison whose sides have no enclosure
 
 
 class IntervalAlgebra(Operators[Interval, Truth]):
@@ -72,34 +66,26 @@ class IntervalAlgebra(Operators[Interval, Truth]):
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
-        if isinstance(condition, Undefined):
+        if condition is UNDEFINED:
             return UNDEFINED
         return hull([yes, no]) if condition is None else yes if condition else no
 
     def comparison(self, relation: str, left: Interval, right: Interval) -> Truth:
         """True or False if that holds for all pairs, None if undecided."""
         if left is UNDEFINED or right is UNDEFINED:
-            return _UNDEFINED_TRUTH
+            return UNDEFINED
         if relation in (">", ">="):
             left, right, relation = right, left, "<" if relation == ">" else "<="
         if relation == "<":
             return True if left.hi < right.lo else False if left.lo >= right.hi else None
         return True if left.hi <= right.lo else False if left.lo > right.hi else None
 
-    def conjunction(self, parts: Sequence[Truth]) -> Truth:
-        """False where one part is false, whatever the others are."""
-        if any(part is False for part in parts):
-            return False
-        if any(isinstance(part, Undefined) for part in parts):
-            return _UNDEFINED_TRUTH
-        return None if None in parts else True
 
-    def complement(self, part: Truth) -> Truth:
-        return not part if isinstance(part, bool) else part
+class Switches(IntervalAlgebra):
+    """The truth of the condition of every `where`, and the value of every floor, which is odd or not; None where it varies.
 
-
-class _Switches(IntervalAlgebra):
-    """Remembers the truth of the condition of every `where`, and the value of every floor; None where there are several."""
+    They stand in the order of the formula.
+    """
 
     def __init__(self, box: Sequence[Interval]) -> None:
         super().__init__(box, strict=True)
@@ -117,21 +103,12 @@ class _Switches(IntervalAlgebra):
         return super().where(condition, yes, no)
 
 
-def _switches(formula: Formula, box: Sequence[Side], prec: int) -> _Switches:
+def switched(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> Switches:
+    """The switches of a formula on a box, or at a point."""
     with ctx.workprec(prec):
-        algebra = _Switches(real_box(formula.dimension, box))
+        algebra = Switches(real_box(formula.dimension, box))
         formula.tape.run(algebra)
     return algebra
-
-
-def switched(formula: Formula, point: Sequence[float], prec: int = PRECISION) -> list[bool | None]:
-    """At a point: the conditions of `where`, and whether floors are odd, in the order of the formula; None if not decided."""
-    return _switches(formula, point, prec).truths
-
-
-def floors(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> list[float | None]:
-    """The floors in the order of the formula, where they have one value on the box."""
-    return _switches(formula, box, prec).floors
 
 
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
@@ -174,4 +151,4 @@ def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> b
     """True if the condition is proved everywhere in the box, False if it is refuted everywhere, None if undecided."""
     with ctx.workprec(prec):
         truth = condition.tape.run(IntervalAlgebra(real_box(condition.dimension, box), strict=True))[0]
-        return None if isinstance(truth, Undefined) else truth
+        return None if truth is UNDEFINED else truth

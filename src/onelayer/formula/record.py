@@ -44,7 +44,7 @@ class DefinedOn:
 
 @dataclass(frozen=True)
 class Monotone:
-    """Increasing (or decreasing), with values from least to most."""
+    """Never decreasing (or never increasing), with values from least to most; it may jump."""
 
     least: float | None = None
     most: float | None = None
@@ -85,11 +85,6 @@ class BetweenPoles:
 
 
 @dataclass(frozen=True)
-class Staircase:
-    """Constant between whole numbers, where it jumps upward."""
-
-
-@dataclass(frozen=True)
 class Turning:
     """Turns wherever its slope does; least ≤ φ ≤ most."""
 
@@ -97,7 +92,7 @@ class Turning:
     most: float = math.inf
 
 
-Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Staircase | Turning
+Shape = Monotone | Even | Valley | Pole | Wave | BetweenPoles | Turning
 
 
 @dataclass(frozen=True)
@@ -178,14 +173,11 @@ class Readings(dict[str, Any]):
         super().__init__(known)
         self.make = make
 
-    def __getitem__(self, name: str) -> Any:
-        return self.make(name.record) if isinstance(name, OwnName) else super().__getitem__(name)
-
     def __missing__(self, name: str) -> Any:
         from .functions import FUNCTIONS
 
-        self[name] = self.make(FUNCTIONS[name])
-        return self[name]
+        made = self.make(FUNCTIONS[name])
+        return made if isinstance(name, OwnName) else self.setdefault(name, made)
 
     def of(self, f: Function) -> Any:
         return self[name_of(f)]

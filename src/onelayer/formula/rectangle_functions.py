@@ -6,34 +6,28 @@ function is not analytic, some end is not finite: sqrt and log need Re z > 0, lo
 """
 
 import math
-from collections.abc import Callable
-from functools import partial, reduce
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .taylor.bounds import BOUNDS
-from .taylor.moments import MOMENTS
-
-SLIP = 1e-14
-TINY = 1e-300  # covers underflow
+from .taylor import interval_series as of_series
+from .taylor.bounds import BOUNDS, MOMENTS, farthest, nearest
+from .taylor.interval_series import SLIP, product_of_ranges
+from .taylor.series import TINY
 
 Rectangle: TypeAlias = tuple[Any, Any, Any]
 
 
 def outward(low: Any, high: Any, im: Any, size: Any) -> Rectangle:
     """The rectangle, widened for terms of this size."""
-    return low - SLIP * size - TINY, high + SLIP * size + TINY, im * (1 + SLIP) + TINY
+    return *of_series.outward(low, high, size), im * (1 + SLIP) + TINY
 
 
-def sizes(z: Rectangle) -> Any:
+def sizes(z: Sequence[Any]) -> Any:
     """max |Re z|."""
     return np.maximum(np.abs(z[0]), np.abs(z[1]))
-
-
-def _nearest(z: Rectangle) -> Any:
-    """min |Re z|."""
-    return np.maximum(np.maximum(z[0], -z[1]), 0.0)
 
 
 def total(x: Rectangle, y: Rectangle) -> Rectangle:
@@ -44,42 +38,58 @@ def negated(z: Rectangle) -> Rectangle:
     return -z[1], -z[0], z[2]
 
 
-def _products(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any]:
-    """[a, b]·[c, d]."""
-    ends = a * c, a * d, b * c, b * d
-    return reduce(np.minimum, ends), reduce(np.maximum, ends)
-
-
 def product(x: Rectangle, y: Rectangle) -> Rectangle:
     """Re = Re Re − Im Im, Im = Re Im + Im Re."""
-    low, high = _products(*x[:2], *y[:2])
+    low, high = product_of_ranges(x[:2], y[:2])
     A, B, turned = sizes(x), sizes(y), x[2] * y[2]
     return outward(low - turned, high + turned, A * y[2] + B * x[2], A * B + turned)
 
 
 def square(z: Rectangle) -> Rectangle:
-    near, far, turned = _nearest(z), sizes(z), z[2] * z[2]
+    (near, far), turned = farthest(z[0], z[1]), z[2] * z[2]
     return outward(near * near - turned, far * far, 2 * far * z[2], far * far + turned)
 
 
-def reciprocal(z: Rectangle) -> Rectangle:
-    """Re 1/z = x/(x² + y²): at y = 0 it is 1/x, at |y| = e least at an end of x. |Im| = y/(x² + y²), at most 1/2x."""
-    a, b, e = np.where(z[1] < 0, -z[1], z[0]), np.where(z[1] < 0, -z[0], z[1]), z[2]
-    good = a > 0
-    a = np.where(good, a, np.nan)
-    high, low = 1 / a, 1 / np.maximum(a + e * (e / a), b + e * (e / b))
-    low, high, im = outward(low, high, np.where(e >= a, 0.5 / a, (e / a) / (a + e * (e / a))), high)
+def _odd(function: Callable[[Rectangle], Rectangle], z: Rectangle) -> Rectangle:
+    """An odd function that is known where Re z > 0; nowhere else but where Re z < 0."""
     flip = z[1] < 0
+    a, b = np.where(flip, -z[1], z[0]), np.where(flip, -z[0], z[1])
+    low, high, im = function((np.where(a > 0, a, np.nan), b, z[2]))
     return np.where(flip, -high, low), np.where(flip, -low, high), im
 
 
-def _turn(e: Any) -> tuple[Any, Any]:
-    """(least cos y, largest |sin y|) for |y| ≤ e."""
-    return np.cos(np.minimum(e, math.pi)) - 1e-15, np.where(e < 1.57, np.sin(np.minimum(e, 1.57)), 1.0)
+def _reciprocal(z: Rectangle) -> Rectangle:
+    """Re 1/z = x/(x² + y²): at y = 0 it is 1/x, at |y| = e least at an end of x. |Im| = y/(x² + y²), at most 1/2x."""
+    a, b, e = z
+    high, low = 1 / a, 1 / np.maximum(a + e * (e / a), b + e * (e / b))
+    return outward(low, high, np.where(e >= a, 0.5 / a, (e / a) / (a + e * (e / a))), high)
+
+
+reciprocal = partial(_odd, _reciprocal)
+
+
+def _turn(e: Any) -> tuple[Any, Any, Any]:
+    """(least cos y, largest cos y, largest |sin y|) for |y| ≤ e."""
+    return np.cos(np.minimum(e, math.pi)) - 1e-15, 1.0, np.where(e < 1.57, np.sin(np.minimum(e, 1.57)), 1.0)
+
+
+def _growth(e: Any) -> tuple[Any, Any, Any]:
+    """The same of cosh y and sinh y."""
+    return 1.0, np.cosh(e) * (1 + SLIP), np.sinh(e) * (1 + SLIP)
+
+
+def _apart(name: str, other: str, along: Callable[[Any], tuple[Any, Any, Any]]) -> Callable[[Rectangle], Rectangle]:
+    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cos and cosh likewise."""
+
+    def on(z: Rectangle) -> Rectangle:
+        own, slope, (least, most, turned) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), along(z[2])
+        return outward(*product_of_ranges(own, (least, most)), sizes(slope) * turned, sizes(own) * most)
+
+    return on
 
 
 def exponential(z: Rectangle) -> Rectangle:
-    (low, high), (c, s) = BOUNDS["exp"](z[0], z[1]), _turn(z[2])
+    (low, high), (c, _, s) = BOUNDS["exp"](z[0], z[1]), _turn(z[2])
     return outward(np.where(c >= 0, low * c, high * c), high, high * s, high)
 
 
@@ -94,30 +104,6 @@ def _sqrt(z: Rectangle) -> Rectangle:
     a, b, e = np.where(z[0] > 0, z[0], np.nan), z[1], z[2]
     high = np.sqrt((np.hypot(b, e) + b) / 2)
     return outward(np.sqrt(a), high, e / (2 * np.sqrt((np.hypot(a, e) + a) / 2)), high)
-
-
-def _wave(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
-    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; cos likewise."""
-
-    def on(z: Rectangle) -> Rectangle:
-        (low, high), slope = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1])
-        cosh, sinh = np.cosh(z[2]) * (1 + SLIP), np.sinh(z[2]) * (1 + SLIP)
-        im = np.maximum(np.abs(slope[0]), np.abs(slope[1])) * sinh
-        return outward(np.where(low < 0, low * cosh, low), np.where(high > 0, high * cosh, high), im, cosh)
-
-    return on
-
-
-def _hyperbolic(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
-    """sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cosh likewise."""
-
-    def on(z: Rectangle) -> Rectangle:
-        own, slope, (c, s) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), _turn(z[2])
-        low, high = _products(own[0], own[1], c, np.ones_like(c))
-        size = np.maximum(np.abs(own[0]), np.abs(own[1]))
-        return outward(low, high, np.maximum(np.abs(slope[0]), np.abs(slope[1])) * s, size)
-
-    return on
 
 
 def _tanh(z: Rectangle) -> Rectangle:
@@ -136,7 +122,7 @@ def _tanh(z: Rectangle) -> Rectangle:
 
     low = np.where(z[0] >= 0, low, -outer(np.maximum(-z[0], 0.0)))
     high = np.where(z[1] <= 0, high, outer(np.maximum(z[1], 0.0)))
-    near = np.minimum(_nearest(z), 300.0)
+    near = np.minimum(nearest(z[0], z[1]), 300.0)
     C = np.cosh(2 * near) * (1 - SLIP)
     grows = C * c >= -1 + 1e-12
     im = np.where(grows, s / np.where(grows, C + c, 1.0), 1 / np.where(grows, 1.0, np.sinh(2 * near)))
@@ -157,7 +143,7 @@ def _atan(z: Rectangle) -> Rectangle:
         return np.arctan2(2 * x, 1 - x * x - y * y) / 2
 
     low, high = re(z[0], np.where(z[0] < 0, e, 0.0)), re(z[1], np.where(z[1] > 0, e, 0.0))
-    near = _nearest(z)
+    near = nearest(z[0], z[1])
     return outward(low, high, np.arctanh(2 * e / (1 + near * near + e * e)) / 2 * (1 + 1e-9), 1e5)
 
 
@@ -184,7 +170,7 @@ def _acos(z: Rectangle) -> Rectangle:
 def _erf(z: Rectangle) -> Rectangle:
     """|erf(x + iy) − erf x| ≤ (2/√π)|y| e^(y² − x²): the integral of erf′ from x to x + iy."""
     low, high = BOUNDS["erf"](z[0], z[1])
-    near = _nearest(z)
+    near = nearest(z[0], z[1])
     off = 1.1284 * z[2] * np.exp((z[2] - near) * (z[2] + near) + SLIP * (near * near + z[2] * z[2]))
     return outward(low - off, high + off, off, 1 + off)
 
@@ -192,7 +178,7 @@ def _erf(z: Rectangle) -> Rectangle:
 def _expm1(z: Rectangle) -> Rectangle:
     """Re = expm1 x − e^x·2 sin²(y/2) = e^x cos y − 1, |Im| = |e^x sin y|."""
     (a, b), (low, high) = BOUNDS["exp"](z[0], z[1]), BOUNDS["expm1"](z[0], z[1])
-    S, s = 2 * np.sin(np.minimum(z[2], math.pi) / 2) ** 2, _turn(z[2])[1]
+    S, s = 2 * np.sin(np.minimum(z[2], math.pi) / 2) ** 2, _turn(z[2])[2]
     bottom = np.where(S <= 1, low - a * S, high - b * S)
     return outward(bottom, high, b * s, np.abs(low) + np.abs(high) + b * S)
 
@@ -262,25 +248,21 @@ def _exprel(z: Rectangle, n: int = 0) -> Rectangle:
 
 
 def _cbrt(z: Rectangle) -> Rectangle:
-    """For x > 0, Re ∛z grows with x and |y|; |Im ∛z| falls with x and grows with |y|. ∛(−z) = −∛z."""
-    flip, e = z[1] < 0, z[2]
-    a, b = np.where(flip, -z[1], z[0]), np.where(flip, -z[0], z[1])
-    a = np.where(a > 0, a, np.nan)
+    """For x > 0, Re ∛z grows with x and |y|; |Im ∛z| falls with x and grows with |y|."""
+    a, b, e = z
     high = np.cbrt(np.hypot(b, e)) * np.cos(np.arctan2(e, b) / 3)
-    im = np.cbrt(np.hypot(a, e)) * np.sin(np.arctan2(e, a) / 3)
-    low, high, im = outward(np.cbrt(a), high, im, high)
-    return np.where(flip, -high, low), np.where(flip, -low, high), im
+    return outward(np.cbrt(a), high, np.cbrt(np.hypot(a, e)) * np.sin(np.arctan2(e, a) / 3), high)
 
 
 MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "exp": exponential,
     "log": logarithm,
     "sqrt": _sqrt,
-    "sin": _wave("sin", "cos"),
-    "cos": _wave("cos", "sin"),
+    "sin": _apart("sin", "cos", _growth),
+    "cos": _apart("cos", "sin", _growth),
     "tan": lambda z: product(MAPS["sin"](z), reciprocal(MAPS["cos"](z))),
-    "sinh": _hyperbolic("sinh", "cosh"),
-    "cosh": _hyperbolic("cosh", "sinh"),
+    "sinh": _apart("sinh", "cosh", _turn),
+    "cosh": _apart("cosh", "sinh", _turn),
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "atan": _atan,
@@ -294,5 +276,5 @@ MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
     "exprel": _exprel,
     "sinc1": partial(_sinc, n=1),
     "exprel1": partial(_exprel, n=1),
-    "cbrt": _cbrt,
+    "cbrt": partial(_odd, _cbrt),
 }

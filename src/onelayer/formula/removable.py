@@ -15,25 +15,12 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .compact import gathered
+from . import tree as trees
+from .additive import gathered
 from .demands import key_of
 from .functions import FUNCTIONS
 from .printing import to_text
-from .tree import (
-    Call,
-    IntegerPower,
-    Make,
-    Negation,
-    Node,
-    Number,
-    Product,
-    Quotient,
-    Sum,
-    at,
-    has_kinks,
-    postorder,
-    variables,
-)
+from .tree import Call, IntegerPower, Make, Negation, Node, Number, Product, Quotient, Sum, at
 
 ONE = Fraction(1)
 WAVES = {"cos": "0.5*sinc(u/2)**2", "cosh": "-0.5*exp(u)*exprel(-u)**2"}  # (1 − cos u)/u², (1 − cosh u)/u²
@@ -61,35 +48,32 @@ class Factors:
 
 def factors_of(node: Node, make: Make) -> Factors | None:
     """The factors of products, quotients and integer powers, y − x as −(x − y); None where a number is 0 or too long."""
+    found, parts = Factors(), list[tuple[Node, int]]()
     match node:
         case Number(value):
             return Factors(value) if value else None
         case Negation(operand):
-            found = factors_of(operand, make)
-            return found and Factors(-found.coefficient, found.powers)
-        case Product() | Quotient():
-            found = Factors()
-            parts = node.factors if isinstance(node, Product) else (node.dividend, node.divisor)
-            for place, part in enumerate(parts):
-                inner = factors_of(part, make)
-                if inner is None:
-                    return None
-                found.times(inner, -1 if isinstance(node, Quotient) and place else 1)
-            return found if _short(found.coefficient) else None
+            found, parts = Factors(-ONE), [(operand, 1)]
+        case Product(factors):
+            parts = [(factor, 1) for factor in factors]
+        case Quotient(dividend, divisor):
+            parts = [(dividend, 1), (divisor, -1)]
         case IntegerPower(base, exponent) if exponent:
-            found, inner = Factors(), factors_of(base, make)
-            if inner is None or not _short(inner.coefficient, abs(exponent)):
-                return None
-            found.times(inner, exponent)
-            return found
+            parts = [(base, exponent)]
         case Call("sqr", (base,)):
-            return factors_of(IntegerPower(base, 2), make)
+            parts = [(base, 2)]
         case Sum((Negation(b), a)) | Sum((a, Negation(b))) if not isinstance(a, Negation):
             turned = to_text(a) > to_text(b)
             node = make(Sum, (b, make(Negation, a)) if turned else (a, make(Negation, b)))
             return Factors(-ONE if turned else ONE, {id(node): (node, 1)})
         case _:
             return Factors(ONE, {id(node): (node, 1)})
+    for part, exponent in parts:
+        inner = factors_of(part, make)
+        if inner is None or (abs(exponent) > 1 and not _short(inner.coefficient, abs(exponent))):
+            return None
+        found.times(inner, exponent)
+    return found if _short(found.coefficient) else None
 
 
 def _short(value: Fraction, times: int = 1) -> bool:
@@ -128,19 +112,21 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
     if found is None:
         return None
     cancelled: list[Node] = []
-    met = [
-        node for node, n in found.powers.values() if n == 0 and variables(node)
-    ]  # above and below, as x in x·y/(x·z)
+    # above and below, as x in x·y/(x·z)
+    met = [node for node, n in found.powers.values() if n == 0 and trees.variables(node)]
     for node, m in list(found.powers.values()):
         root = _zero_of(node) if m else None
         inner = factors_of(root[0], make) if root else None
         if root is None or inner is None:
             continue
         order = root[1]
-        zeros = [f for f, n in inner.powers.values() if n > 0 and found.exponent(f) * m < 0 and variables(f)]
+        zeros = [f for f, n in inner.powers.values() if n > 0 and found.exponent(f) * m < 0 and trees.variables(f)]
         if not zeros or any(found.exponent(f) + order * m * inner.exponent(f) < 0 for f in zeros):
             continue
-        if any(has_kinks(tree) and not (isinstance(tree, Call) and tree.name == "abs") for tree in postorder(zeros)):
+        if any(
+            trees.has_kinks(tree) and not (isinstance(tree, Call) and tree.name == "abs")
+            for tree in trees.postorder(zeros)
+        ):
             continue  # it may be 0 on a whole region
         rest = _rest(node, root, make)
         if rest is None or not _short(inner.coefficient, order * m):
@@ -153,7 +139,7 @@ def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
         return None
     written = _written(found, make)
     for node in met:
-        if all(key_of(tree) is None and not has_kinks(tree) for tree in postorder([node])):
+        if all(key_of(tree) is None and not trees.has_kinks(tree) for tree in trees.postorder([node])):
             cancelled += [] if node in cancelled else [node]
         else:  # it stays: without a value it leaves none
             written = make(Product, (written, make(Quotient, node, node)))
@@ -164,11 +150,9 @@ def _written(found: Factors, make: Make) -> Node:
     """The factors as a tree: a product, or a quotient of two."""
 
     def product(number: int, sign: int) -> Node:
-        parts = [make(Number, Fraction(number))] if number != 1 else []
-        for node, n in found.powers.values():
-            if sign * n > 0:
-                parts.append(node if sign * n == 1 else make(IntegerPower, node, sign * n))
-        return gathered(Product, parts, make) if parts else make(Number, ONE)
+        powers = [(node, sign * n) for node, n in found.powers.values() if sign * n > 0]
+        parts = [node if n == 1 else make(IntegerPower, node, n) for node, n in powers]
+        return gathered(Product, parts if number == 1 and parts else [make(Number, Fraction(number)), *parts], make)
 
     top, bottom = product(abs(found.coefficient.numerator), 1), product(found.coefficient.denominator, -1)
     node: Node = top if bottom == Number(ONE) else make(Quotient, top, bottom)
@@ -219,9 +203,9 @@ def sum_of_squares(argument: Node, make: Make) -> Node:
             p, q = (_root(found[place]) for place in (j, i))
             if p is None or q is None:
                 continue
-            ratio = Factors(1 / rest.coefficient, {key: (node, -n) for key, (node, n) in rest.powers.items()})
-            ratio.times(p)
-            ratio.times(q)
+            ratio = Factors()
+            for one, exponent in ((rest, -1), (p, 1), (q, 1)):
+                ratio.times(one, exponent)
             if abs(ratio.coefficient) != Fraction(1, 2) or any(n for _, n in ratio.powers.values()):
                 continue
             parts = [Factors(q.coefficient, dict(q.powers)) for _ in range(2)]

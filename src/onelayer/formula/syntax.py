@@ -1,19 +1,21 @@
 """Python's reading of one expression, as data; all its complaints become InputError.
 
 `ast.parse` builds syntax nodes and executes nothing. Its recursion and memory errors on long text are caught here; the
-nesting of brackets is bounded before (`screen`).
+nesting of brackets is bounded before (`screen`). A literal is read from its source text, so that 0.1 is 1/10 and not the nearest
+float.
 """
 
 import ast
 import keyword
 import re
 import warnings
+from fractions import Fraction
 
 from .screen import clip, refuse
-from .vocabulary import ALLOWED
+from .vocabulary import ALLOWED, MAX_DIGITS, MAX_MAGNITUDE
 
 _USE = f"use {ALLOWED}"
-_FOREIGN = {  # syntax that has an everyday name, and what to write instead
+_FOREIGN: dict[type[ast.AST], tuple[str, str]] = {  # syntax that has an everyday name, and what to write instead
     ast.Attribute: ("attribute access", _USE),
     ast.Subscript: ("a subscript", "write variables as x1, x2, …"),
     ast.Lambda: ("a lambda", "write the formula alone"),
@@ -24,8 +26,12 @@ _FOREIGN = {  # syntax that has an everyday name, and what to write instead
     ast.List: ("square brackets", "use round brackets"),
     ast.Set: ("curly brackets", "use round brackets"),
     **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), ("a comprehension", _USE)),
+    **{ast.FloorDiv: ("//", _USE), ast.Mod: ("%", _USE), ast.MatMult: ("@", _USE), ast.Invert: ("~", _USE)},
+    **{ast.BitAnd: ("&", _USE), ast.BitOr: ("|", _USE)},
 }
-_SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", ast.BitAnd: "&", ast.BitOr: "|"}
+_LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?", re.ASCII)
+DECIMAL = "write numbers in decimal, such as 12, 0.5 or 1e-3"
+_LIMIT = 10**MAX_MAGNITUDE
 
 
 def python_syntax(source: str) -> ast.expr:
@@ -50,11 +56,6 @@ def python_syntax(source: str) -> ast.expr:
         raise refuse(f"{clip(source)}, not an expression: {clip(reason)}", change) from None
 
 
-def piece(source: str, syntax: ast.AST) -> str:
-    """The part of the source that a syntax node covers, in one quoted line."""
-    return clip(segment(source, syntax) or type(syntax).__name__)
-
-
 def segment(source: str, syntax: ast.AST) -> str:
     """The part of a source of one line that a syntax node covers; `ast.get_source_segment` would split it every time."""
     start, end = getattr(syntax, "col_offset", 0), getattr(syntax, "end_col_offset", 0)  # in bytes
@@ -62,10 +63,19 @@ def segment(source: str, syntax: ast.AST) -> str:
 
 
 def foreign(syntax: ast.AST) -> tuple[str, str]:
-    """What to call syntax that is not part of the language, and what to do about it."""
+    """What to call syntax, or an operator, that is not part of the language, and what to do about it."""
     return _FOREIGN.get(type(syntax), (type(syntax).__name__, _USE))
 
 
-def symbol(operator: ast.AST) -> str:
-    """An operator that is not part of the language, as it is typed."""
-    return _SYMBOL.get(type(operator), type(operator).__name__)
+def literal(source: str) -> Fraction:
+    """The number that decimal text such as 12, .5 or 1e-3 denotes."""
+    match = _LITERAL.fullmatch(source)
+    if match is None:
+        raise refuse(f"the literal {clip(source)}", DECIMAL)
+    if len(source) > MAX_DIGITS:
+        raise refuse(f"a literal of {len(source)} characters", f"use at most {MAX_DIGITS} characters")
+    exponent = match[3] or "0"
+    value = Fraction(source) if len(exponent.lstrip("+-0")) <= 4 and abs(int(exponent)) <= 2 * MAX_DIGITS else None
+    if value is None or (value != 0 and not Fraction(1, _LIMIT) <= value <= _LIMIT):
+        raise refuse(f"the literal {clip(source)}", f"keep numbers between 1e-{MAX_MAGNITUDE} and 1e{MAX_MAGNITUDE}")
+    return value

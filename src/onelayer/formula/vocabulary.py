@@ -7,16 +7,6 @@ writes the page on the language from this file.
 from .functions import FUNCTIONS as RECORDS
 from .functions import LAST_DEGREE, LAST_DERIVATIVE
 
-SCIPY_ORDERED = {
-    "jv": "j",
-    "jn": "j",
-    "besselj": "j",
-    "legendreP": "legendre",
-    "chebyshevT": "chebyshev",
-    "eval_legendre": "legendre",
-    "eval_chebyt": "chebyshev",
-}
-
 WRITTEN = {  # in terms of others: of u, or of u and v
     "sec": ("1/cos(u)", "secant"),
     "csc": ("1/sin(u)", "cosecant"),
@@ -37,7 +27,9 @@ ORDERED = {  # name(n, x) with a whole number n → the name to which n is added
     "chebyshev": ("chebyshev", LAST_DEGREE, "Chebyshev polynomial of the first kind, of degree n"),
     "polygamma": ("digamma", LAST_DERIVATIVE - 1, "derivative of order n of digamma, x > 0"),
 }
-ORDERED |= {other: ORDERED[name] for other, name in SCIPY_ORDERED.items()}
+ORDERED |= dict.fromkeys(("jv", "jn", "besselj"), ORDERED["j"])  # as others have them
+ORDERED |= dict.fromkeys(("legendreP", "eval_legendre"), ORDERED["legendre"])
+ORDERED |= dict.fromkeys(("chebyshevT", "eval_chebyt"), ORDERED["chebyshev"])
 UNARY = {name: f.words for name, f in RECORDS.items() if not f.hidden}  # one argument → what it is
 UNARY |= {name: words for name, (text, words) in WRITTEN.items() if "v" not in text.replace("where", "")}
 BINARY = {  # two arguments
@@ -54,10 +46,7 @@ SPOKEN = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])  # those that people a
 CONSTANTS = frozenset(["pi", "e"])
 
 # what people type → what is read and stored
-SYMBOLS = {
-    **{"^": "**", "−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/"},
-    **{"≤": "<=", "≥": ">="},
-}
+SYMBOLS = {"^": "**", "−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/", "≤": "<=", "≥": ">="}
 SYNONYMS = {synonym: name for name, f in RECORDS.items() for synonym in f.synonyms} | {"arctan2": "atan2", "π": "pi"}
 # functions that are not read, and what to write; "" where nothing short does
 INSTEAD = {
@@ -67,14 +56,9 @@ INSTEAD = {
     **{"square": "sqr(…)", "pow": "…^…"},
     **{"relu": "max(0, …)", "logistic": "sigmoid(…)"},
     **dict.fromkeys(["sgn", "signum"], "sign(…)"),
-    **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)"},
-    **{"ceiling": "ceil(…)", "rint": "round(…)", "fmod": "", "exp1": "(-ei(-(…)))", "heavyside": "where(… < 0, 0, 1)"},
-    **{
-        "erfcinv": "erfinv(1 - (…))",
-        "normpdf": "(exp(-(…)**2/2)/sqrt(2*pi))",
-        "expint": "(-ei(-(…)))",
-        "factorial": "gamma(… + 1)",
-    },
+    **dict.fromkeys(["heaviside", "heavyside", "step"], "where(… < 0, 0, 1)"),
+    **{"ceiling": "ceil(…)", "rint": "round(…)", "fmod": ""} | dict.fromkeys(["exp1", "expint"], "(-ei(-(…)))"),
+    **{"erfcinv": "erfinv(1 - (…))", "normpdf": "(exp(-(…)**2/2)/sqrt(2*pi))", "factorial": "gamma(… + 1)"},
     **{"sinint": "si(…)", "cosint": "ci(…)", "coth": "(1/tanh(…))", "sech": "(1/cosh(…))", "csch": "(1/sinh(…))"},
     **dict.fromkeys(["erfi", "dawson", "hermiteh", "betainc", "gammainc", "nthroot", "rem", "fix", "norm"], ""),
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),

@@ -13,7 +13,6 @@ import torch
 from ..common.budget import Budget
 from ..common.numbers import exact
 from ..formula import Formula
-from ..formula.rewriting import parted
 from ..formula.tree import Call, Tree, children
 from ..formula.tree import has_kinks as is_kink
 from ..layer.arithmetic import arithmetic_of
@@ -34,6 +33,7 @@ from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
+from .kinks_apart import parted
 from .kinks_apart import prove as prove_apart
 from .observation import answer_of, floats_of, observe
 from .overflow import refusal

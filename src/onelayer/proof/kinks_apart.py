@@ -16,7 +16,11 @@ from torch import Tensor
 from ..common.budget import Budget
 from ..common.machine import one_thread
 from ..common.outward import UP, U
-from ..formula.rewriting import parted
+from ..formula import Formula
+from ..formula.additive import additive_terms, gathered
+from ..formula.affine import difference
+from ..formula.simpler_kinks import kinks_in
+from ..formula.tree import Node, Sum, variables
 from ..layer.form import Block, Form
 from ..layer.reading import Reading
 from ..layer.rounding.proportional import proportional_fit
@@ -35,6 +39,21 @@ SAMPLED_POINTS = 400  # for least squares, and to see how large T_k − f_k is
 # a head is a maximum if its values are proportional to its scores up to these shares of the tolerance and of the values
 UNEVEN_OF_TOLERANCE, UNEVEN_OF_VALUES = 1e-3, 1e-4
 SAME_COEFFICIENT = 1e-12  # relative difference up to which a coefficient of ℓ is set to that of T
+
+
+def parted(formula: Formula) -> tuple[Formula, Formula] | None:
+    """(kinks of affine functions, the rest), which add up to the formula; None if either has nothing, or other kinks."""
+    D, kinks, rest = formula.dimension, list[Node](), list[Node]()
+    for output in formula.outputs:
+        trees = [(tree, bool(kinks_in(tree))) for tree in additive_terms(output)]
+        if any(kinked and difference(tree, D) is None for tree, kinked in trees):
+            return None
+        kinks.append(gathered(Sum, [tree for tree, kinked in trees if kinked]))
+        rest.append(gathered(Sum, [tree for tree, kinked in trees if not kinked]))
+    straight = all(difference(tree, D) is not None for output in rest for tree in additive_terms(output))
+    if straight or not variables(*kinks):
+        return None
+    return replace(formula, outputs=tuple(kinks)), replace(formula, outputs=tuple(rest))
 
 
 def prove(reading: Reading, claim: Claim, budget: Budget) -> Proof | None:

@@ -17,7 +17,7 @@ from ..common.budget import Budget
 from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
-from ..formula.one_sided import one_sided
+from ..formula.simpler_kinks import one_sided
 from ..formula.tree import switches
 from ..layer.form import Form
 from ..layer.number_range import out_of_range

@@ -16,7 +16,7 @@ from ..formula import Condition, Formula, Interval, enclose, gradient, holds, in
 from ..formula.additive import terms_of
 from ..formula.float_bounds import evaluate_defined
 from ..formula.functions import natural_domain
-from ..formula.one_sided import one_sided
+from ..formula.simpler_kinks import one_sided
 from ..formula.tree import Call, Number, Power, postorder
 
 BUDGET = 3000  # enclosures spent on one constant

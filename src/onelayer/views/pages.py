@@ -17,8 +17,8 @@ import numpy as np
 
 from ..approximation import Approximation
 from ..formula import Formula
+from ..formula.expression import Algebra
 from ..formula.functions import FUNCTIONS
-from ..formula.tape import Algebra
 from ..formula.tree import Call, postorder
 from . import certificate_text
 from .page_files import asset, plotly_source

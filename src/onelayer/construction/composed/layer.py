@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ...formula import Formula, evaluate
-from ...formula.additive import additive_terms, components
-from ...formula.compact import gathered
+from ...formula.additive import additive_terms, components, gathered
 from ...formula.composition import Composition, U, ways
 from ...formula.tree import Node, Sum, variables
 from ...layer.composed import ComposedLayer

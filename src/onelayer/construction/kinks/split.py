@@ -20,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ...formula import Formula, to_text
-from ...formula.additive import additive_terms
+from ...formula.additive import ZERO, additive_terms, gathered
 from ...formula.affine import Affine, along, contending, difference, flat
-from ...formula.compact import ZERO, gathered
-from ...formula.rewriting import kinks_in
+from ...formula.simpler_kinks import kinks_in
 from ...formula.tree import Node, Sum
 from ...layer.assemble import Frame, Layout
 from ...target.domain import Domain

@@ -20,9 +20,8 @@ import numpy as np
 
 from ...common.errors import InputError
 from ...formula import Formula, enclose, interval, to_text
-from ...formula.additive import additive_terms
+from ...formula.additive import ONE, additive_terms, gathered, plus, times
 from ...formula.affine import Affine, difference, value_of
-from ...formula.compact import ONE, gathered, plus, times
 from ...formula.tree import Node, Number, Sum, Tree, Variable, postorder, substituted, variables
 from ...target.domain import domain_of
 from ...target.ranges import range_of

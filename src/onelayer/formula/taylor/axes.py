@@ -8,24 +8,20 @@ function, as in `bounds`.
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..boxes import Deciding
 from ..derived import coefficients
-from ..expression import Formula
+from ..expression import Formula, Tape
 from ..functions import FUNCTIONS
 from ..record import Function, Readings
-from ..tape import Tape
 from ..tree import Call, postorder
 from . import interval_series as of_series
-from .bounds import BOUNDS, Bounds, power_bounds
+from .bounds import BOUNDS, MOMENTS, Bounds, power_bounds
 from .interval_series import SLIP, Series, integrated, power_of, product, range_of, slope_of, sum_of_two, with_range
-from .moments import MOMENTS
 
 
 class AxisAlgebra(Deciding[Series]):
@@ -53,14 +49,14 @@ class AxisAlgebra(Deciding[Series]):
         low[1, i], high[1, i] = self.half[:, i] * (1 - SLIP), self.half[:, i]
         return low, high
 
-    def sum(self, terms: Sequence[Series]) -> Series:
-        return self.kept(reduce(sum_of_two, terms))
+    def plus(self, a: Series, b: Series) -> Series:
+        return sum_of_two(a, b)
 
     def negation(self, operand: Series) -> Series:
         return -operand[1], -operand[0]
 
-    def product(self, factors: Sequence[Series]) -> Series:
-        return self.kept(reduce(lambda x, y: product(x, y, self.order), factors))
+    def times(self, a: Series, b: Series) -> Series:
+        return product(a, b, self.order)
 
     def quotient(self, dividend: Series, divisor: Series) -> Series:
         return self.kept(of_series.quotient(dividend, divisor, self.order))

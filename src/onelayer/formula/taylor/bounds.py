@@ -3,12 +3,19 @@
 They follow from the shape in a function's record, as in `elementary`; where a function is unbounded the bounds are infinite.
 Arguments of sqrt, asin, acos and of roots are cut to the domain of the function, as in `real_balls`; where they miss it the
 bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in `float_bounds`.
+
+`MOMENTS` has the Taylor coefficients of (e^u − 1)/u and sin(u)/u of all orders. Both are integrals over [0, 1], so that with
+J_k(u) = ∫t^k e^(tu)dt = Σ_j u^j/(j!(k + 1 + j))
+
+    exprel^(k)(u) = J_k(u), which increases,    sinc^(k)(u) = ∫t^k cos(tu + kπ/2)dt, at most 1/(k + 1) in size.
+
+For u < 0 the sum has terms of one sign as well: J_k(u) = e^u·Σ_j |u|^j k!/(k + 1 + j)!.
 """
 
 import math
 from collections.abc import Callable
-from functools import partial
-from typing import TypeAlias
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,20 +24,26 @@ from .. import derived
 from ..float_bounds import ULPS
 from ..functions import FUNCTIONS
 from ..numeric import called
-from ..record import BetweenPoles, Even, Function, Monotone, Readings, Staircase, Wave
+from ..record import BetweenPoles, Even, Function, Monotone, Readings, Wave
 from .series import TINY
 
 LIBRARY = ULPS * 2 * U
 Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
+Bounding: TypeAlias = Callable[[np.ndarray, np.ndarray], Bounds]
 erf, expit, exprel, softplus, sinc = (
     partial(called, FUNCTIONS[name], np) for name in ("erf", "sigmoid", "exprel", "softplus", "sinc")
 )
 
 
+def nearest(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The smallest |u| on [low, high]."""
+    near: np.ndarray = np.maximum(np.maximum(low, -high), 0.0)
+    return np.abs(near)  # no −0
+
+
 def farthest(low: np.ndarray, high: np.ndarray) -> Bounds:
     """(smallest, largest) |u| on [low, high]."""
-    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
-    return near, np.maximum(np.abs(low), np.abs(high))
+    return nearest(low, high), np.maximum(np.abs(low), np.abs(high))
 
 
 def bounded(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:
@@ -102,67 +115,42 @@ def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
 
 def _sinc1_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     """sinc′: by its series near 0; everywhere |sinc′(u)| ≤ 0.43619 and (1 + 1/|u|)/|u|."""
-    from .moments import MOMENTS
-
     near = farthest(low, high)[0]
-    most = np.minimum((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
+    most = np.fmin((1 + 1 / near) / near * (1 + LIBRARY), 0.43619)
     least, largest = (end[0] for end in MOMENTS["sinc1"](low, high, 0))
     return np.fmax(least, -most), np.fmin(largest, most)
 
 
-def _gelu(u: np.ndarray) -> np.ndarray:
-    return 0.5 * u * (1 + erf(u / math.sqrt(2)))
-
-
 TURN, SINC_LOWEST = 4.49, -0.21724
-GELU_LOWEST = -0.16997121  # its minimum, at −0.7518, rounded down
 
 
-def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
-    """Decreasing up to −0.7517…, increasing from −0.7518…."""
-    ends = _gelu(low), _gelu(high)
-    slip = 4 * LIBRARY * (np.abs(low) + np.abs(high)) + TINY
-    least = np.where((low < -0.7517) & (high > -0.7519), GELU_LOWEST, np.minimum(*ends) - slip)
-    return bounded(least, np.maximum(*ends) + slip, np.isfinite(low) & np.isfinite(high))
-
-
-def _by_shape(f: Function) -> Callable[[np.ndarray, np.ndarray], Bounds]:
+def _by_shape(f: Function) -> Bounding:
     """The range of a function of arrays, from its shape."""
     shape, phi = f.shape, partial(called, f, np)
     lo, hi = (f.domain.lo, f.domain.hi) if f.domain else (-math.inf, math.inf)
+    least, most, rises = (
+        getattr(shape, fact, other) for fact, other in (("least", None), ("most", None), ("rises", True))
+    )
 
     def monotone(low: np.ndarray, high: np.ndarray) -> Bounds:
-        good: np.ndarray | bool = True
-        if f.natural:
+        good: np.ndarray | bool = same_branch(low, high) if isinstance(shape, BetweenPoles) else True
+        if isinstance(shape, Even):
+            low, high = farthest(low, high)
+        elif f.natural:
             good = (low <= hi) & (high >= lo)
             low, high = np.clip(low, lo, hi), np.clip(high, lo, hi)
         elif f.domain:
             good = (low > lo) & (high < hi)
-        ends = (phi(low), phi(high)) if shape.rises else (phi(high), phi(low))  # type: ignore[union-attr]
-        return _cut(_widened(*ends, good), shape.least, shape.most)  # type: ignore[union-attr]
-
-    def even(low: np.ndarray, high: np.ndarray) -> Bounds:
-        near, far = farthest(low, high)
-        return _cut(_widened(phi(near), phi(far)), shape.least, None)  # type: ignore[union-attr]
+        low, high = _widened(*((phi(low), phi(high)) if rises else (phi(high), phi(low))), good)
+        return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
     match shape:
-        case Monotone():
+        case Monotone() | Even() | BetweenPoles():
             return monotone
-        case Even():
-            return even
         case Wave(phase):
             return partial(_wave_bounds, phase=phase * math.pi)
-        case Staircase():
-            return lambda low, high: _widened(phi(low), phi(high))
-        case BetweenPoles():
-            return lambda low, high: _widened(phi(low), phi(high), same_branch(low, high))
         case _:
             return partial(derived.bounds, f)
-
-
-def _cut(pair: Bounds, least: float | None, most: float | None) -> Bounds:
-    low, high = pair
-    return low if least is None else np.maximum(low, least), high if most is None else np.minimum(high, most)
 
 
 BOUNDS = Readings(
@@ -170,5 +158,77 @@ BOUNDS = Readings(
     sinc=_sinc_bounds,
     sinc1=_sinc1_bounds,
     exprel1=partial(derived.bounds, FUNCTIONS["exprel1"]),  # arrays have it less accurately
-    gelu=_gelu_bounds,
 )
+
+TERMS, FARTHEST = 64, 8.0  # for |u| ≤ FARTHEST the terms left out are less than 1e-30
+SLIP = 1e-13  # relative to the sum of the sizes of the terms: 2·TERMS roundings of a power, TERMS of the sum
+
+
+@cache
+def _factors(order: int, kind: str) -> np.ndarray:
+    """[k, j]: the factor of u^j/j! in the sum for order k."""
+
+    def factor(k: int, j: int) -> float:
+        match kind:
+            case "right":
+                return 1 / (k + 1 + j)
+            case "left":
+                return math.factorial(k) * math.factorial(j) / math.factorial(k + 1 + j)
+            case _:
+                return 0.0 if (k + j) % 2 else (-1.0) ** ((k + j) // 2) / (k + 1 + j)
+
+    return np.array([[factor(k, j) for j in range(TERMS)] for k in range(order + 1)])
+
+
+def _down(values: Any, like: np.ndarray) -> np.ndarray:
+    """One value for each order, along a new first axis of arrays."""
+    return np.asarray(values, float).reshape(-1, *[1] * like.ndim)
+
+
+def sums(order: int, u: np.ndarray, *kinds: str) -> list[np.ndarray]:
+    """The sums of these kinds for orders up to this one, [k, …]; nan beyond FARTHEST."""
+    powers = [np.where(np.abs(u) <= FARTHEST, 1.0, np.nan)]  # u^j/j!
+    for j in range(1, TERMS):
+        powers.append(powers[-1] * u / j)
+    whole = np.stack(powers)
+    return [np.tensordot(_factors(order, kind), whole, axes=1) for kind in kinds]
+
+
+def _exprel_moments(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+    ends = []
+    for u in (low, high):
+        left, right = sums(order, np.abs(u), "left", "right")
+        ends.append(np.where(u < 0, np.exp(u) * left, right))
+    factorials = _down([math.factorial(k) for k in range(order + 1)], low)
+    return np.fmax(ends[0] * (1 - SLIP) / factorials - TINY, 0.0), ends[1] * (1 + SLIP) / factorials + TINY
+
+
+def _sinc_moments(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+    """Around the middle c, with half a width r: φ^(k)(c) ± (r|φ^(k+1)(c)| + r²/2(k + 3)); and ± 1/(k + 1)."""
+    c = low / 2 + high / 2
+    r = np.maximum(high - c, c - low) * (1 + SLIP) + TINY
+    (at,), slip = sums(order + 1, c, "wave"), SLIP * np.exp(np.abs(c))
+    k, factorials = (_down([value(k) for k in range(order + 1)], low) for value in (float, math.factorial))
+    off = (slip + r * (np.abs(at[1:]) + slip) + r * r / 2 / (k + 3)) * (1 + SLIP)
+    a, b = np.fmax(at[:-1] - off, -1 / (k + 1)) / factorials, np.fmin(at[:-1] + off, 1 / (k + 1)) / factorials
+    return a - SLIP * np.abs(a) - TINY, b + SLIP * np.abs(b) + TINY
+
+
+def _slope_moments(name: str) -> Callable[[np.ndarray, np.ndarray, int], Bounds]:
+    """Those of a derivative: (k + 1)φ_{k+1}."""
+
+    def on(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+        a, b = (end[1:] for end in MOMENTS[name](low, high, order + 1))
+        k = _down(range(1, order + 2), low)
+        return a * k - SLIP * np.abs(a) * k - TINY, b * k + SLIP * np.abs(b) * k + TINY
+
+    return on
+
+
+# φ^(k)/k! on [low, high] for k = 0 … order, [k, …]; NaN where nothing is known
+MOMENTS: dict[str, Callable[[np.ndarray, np.ndarray, int], Bounds]] = {
+    "exprel": _exprel_moments,
+    "sinc": _sinc_moments,
+    "exprel1": _slope_moments("exprel"),
+    "sinc1": _slope_moments("sinc"),
+}

@@ -15,14 +15,14 @@ import numpy as np
 from ...common.outward import UP
 from .. import derived
 from ..record import Function, Readings, name_of
-from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus
-from .moments import sums
+from .bounds import LIBRARY, erf, expit, exprel, farthest, same_branch, softplus, sums
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
 SERIES = 1.5  # nearer to 0 derivatives of sin(u)/u and (e^u − 1)/u are summed
 SQRT_PI = math.sqrt(math.pi)
 Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # coefficients, sizes of terms, max |φ⁗|
+Expanding: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]  # of c, low and high
 
 
 def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
@@ -56,13 +56,6 @@ def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return terms, sizes, _checked(high_slope * (1 + SLIP) * factor, True)
 
 
-def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """|∛⁗u| = 80/81·∛|u|/u⁴."""
-    t, r, near = np.cbrt(c), 1 / c, farthest(low, high)[0]
-    a = [t, t * r / 3, -t * r**2 / 9, 5 * t * r**3 / 81]
-    return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) * (1 / near) ** 4 * (1 + SLIP), near > 0)
-
-
 def _over_argument(
     c: np.ndarray, phases: list[np.ndarray], start: np.ndarray, kind: str
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -94,10 +87,14 @@ def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray, first: int = 0) ->
     return *terms, _checked(fourth * (1 + SLIP), True)
 
 
-def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    s, r = np.sqrt(c), 1 / np.sqrt(c)
-    a = [s, r / 2, -(r**3) / 8, r**5 / 16]
-    return a, [np.abs(t) for t in a], _checked(15 / 16 * (1 / np.sqrt(low)) ** 7, low > 0)
+def _root(root: np.ufunc, q: float, c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """Of u^q: a coefficient is (q − k)/((k + 1)u) times the one before it."""
+    a, near = [root(c)], farthest(low, high)[0]
+    fourth = root(near)
+    for k in range(4):
+        a.append(a[-1] * ((q - k) / (k + 1)) / c)
+        fourth = fourth * abs(q - k) / near
+    return a[:4], [np.abs(t) for t in a[:4]], _checked(fourth, near > 0)
 
 
 def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
@@ -105,24 +102,26 @@ def _wave(s: np.ndarray, k: np.ndarray) -> Expansion:
     return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
 
 
+def _square_slope(
+    t: np.ndarray, near: np.ndarray, far: np.ndarray, sign: int, good: np.ndarray | bool = True
+) -> Expansion:
+    """tan′ = 1 + tan², tanh′ = 1 − tanh²; t⁗ = 8t(2 ± 3t²)(1 ± t²) where t is nearest to 0 and farthest from it."""
+    square = t * t
+    q, size, slip = 1 + sign * square, 1 + square, 4 * LIBRARY * (sign < 0)
+    a = [t, q, sign * t * q, q * (3 * square + sign) / 3]
+    factor = np.maximum(np.abs(2 + 3 * sign * near**2), np.abs(2 + 3 * sign * far**2)) + slip
+    fourth = 8 * far * factor * (1 + sign * near**2 + slip)
+    return a, [np.abs(t), size, np.abs(t) * size, size * (3 * square + 1) / 3], _checked(fourth, good)
+
+
 def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    t = np.tan(c)
-    q = 1 + t * t
-    a = [t, q, t * q, q * (1 + 3 * t * t) / 3]
     far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
-    fourth = 8 * far * (1 + far**2) * (2 + 3 * far**2)
-    return a, [np.abs(v) for v in a], _checked(fourth, same_branch(low, high))
+    return _square_slope(np.tan(c), far, far, 1, same_branch(low, high))
 
 
 def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """tanh⁗ = 8t(2 − 3t²)(1 − t²), t = tanh u."""
-    t, near, far = np.tanh(c), *(np.tanh(v) for v in farthest(low, high))
-    q = 1 - t * t
-    a = [t, q, -t * q, q * (3 * t * t - 1) / 3]
-    slip = 4 * LIBRARY
-    factor = np.maximum(np.abs(2 - 3 * near**2), np.abs(2 - 3 * far**2)) + slip
-    fourth = 8 * far * factor * (1 - near**2 + slip)
-    return a, [np.abs(t), 1 + t * t, np.abs(t) * (1 + t * t), (1 + t * t) * (3 * t * t + 1) / 3], _checked(fourth, True)
+    near, far = farthest(low, high)
+    return _square_slope(np.tanh(c), np.tanh(near), np.tanh(far), -1)
 
 
 def _sigmoid(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -168,20 +167,7 @@ def _floor(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     return a, [zero] * 4, np.where(np.floor(low) == np.floor(high), 0.0, np.inf)
 
 
-def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """uΦ(u): Φ + uφ, φ(2 − u²), φ(u³ − 4u), φ(−u⁴ + 7u² − 4); the last quartic has an extremum 8.25 at u² = 3.5."""
-    cumulative, density = (1 + erf(c / math.sqrt(2))) / 2, np.exp(-c * c / 2) / math.sqrt(2 * math.pi)
-    near, far = farthest(low, high)
-    a = [c * cumulative, cumulative + c * density, density * (2 - c * c) / 2, density * (c**3 - 4 * c) / 6]
-    quartic = [np.abs(v**4 - 7 * v**2 + 4) for v in (near, far)]
-    largest = np.maximum(np.maximum(*quartic), np.where((near**2 < 3.51) & (far**2 > 3.49), 8.26, 0.0))
-    fourth = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) * largest
-    spread = density * (1 + c * c)
-    sizes = [np.abs(c), 1 + np.abs(c) * spread, spread * (2 + c * c) / 2, spread * (np.abs(c) ** 3 + 4 * np.abs(c)) / 6]
-    return a, sizes, _checked(np.fmin(fourth, 2.0), True)
-
-
-def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+def _by_series(name: str) -> Expanding:
     """By interval arithmetic on the function's power series: at c and on [low, high]."""
 
     def on(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -197,7 +183,7 @@ def _by_series(name: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expa
     return on
 
 
-def _made(f: Function) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]:
+def _made(f: Function) -> Expanding:
     """By series where arrays have all that is in them, else through balls."""
     from .axes import has_series
 
@@ -208,7 +194,7 @@ EXPANSIONS = Readings(
     _made,
     exp=_exp,
     log=_log,
-    sqrt=_sqrt,
+    sqrt=partial(_root, np.sqrt, 0.5),
     sin=lambda c, low, high: _wave(np.sin(c), np.cos(c)),
     cos=lambda c, low, high: _wave(np.cos(c), -np.sin(c)),
     tan=_tan,
@@ -225,7 +211,6 @@ EXPANSIONS = Readings(
     exprel=_exprel,
     sinc1=lambda c, low, high: _sinc(c, low, high, first=1),
     exprel1=lambda c, low, high: _exprel(c, low, high, first=1),
-    cbrt=_cbrt,
+    cbrt=partial(_root, np.cbrt, 1 / 3),
     floor=_floor,
-    gelu=_gelu_expansion,
 )

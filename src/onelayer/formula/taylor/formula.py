@@ -18,7 +18,7 @@ from ...common.outward import UP_FEW, U
 from .. import Condition, Formula, interval
 from ..boxes import OnBoxes
 from ..functions import natural_domain
-from ..real_balls import floors
+from ..real_balls import switched
 from .functions import apply, power
 from .kink import maximum
 from .series import TINY, Space, Taylor
@@ -71,10 +71,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         i = index - 1
         return Enclosed(self.space.variable(i), self.space.lower[:, i], self.space.upper[:, i])
 
-    def sum(self, terms: Sequence[Enclosed]) -> Enclosed:
-        return reduce(self._plus, terms)
-
-    def _plus(self, a: Enclosed, b: Enclosed) -> Enclosed:
+    def plus(self, a: Enclosed, b: Enclosed) -> Enclosed:
         with np.errstate(all="ignore"):
             low, high = a.low + b.low, a.high + b.high
             low, high = low - 2 * U * np.abs(low), high + 2 * U * np.abs(high)
@@ -83,10 +80,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
     def negation(self, operand: Enclosed) -> Enclosed:
         return Enclosed(-operand.model, -operand.high, -operand.low, operand.bottom, operand.top)
 
-    def product(self, factors: Sequence[Enclosed]) -> Enclosed:
-        return reduce(self._times, factors)
-
-    def _times(self, a: Enclosed, b: Enclosed) -> Enclosed:
+    def times(self, a: Enclosed, b: Enclosed) -> Enclosed:
         with np.errstate(all="ignore"):
             ends = np.stack([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
             low, high = ends.min(axis=0), ends.max(axis=0)  # NaN from 0·∞ stays NaN and is dropped
@@ -99,7 +93,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         return self._tight(a.model * b.model, low, high)
 
     def quotient(self, dividend: Enclosed, divisor: Enclosed) -> Enclosed:
-        return self._times(dividend, self.integer_power(-1, divisor))
+        return self.times(dividend, self.integer_power(-1, divisor))
 
     def integer_power(self, exponent: int, base: Enclosed) -> Enclosed:
         return self._power(base, float(exponent))
@@ -153,7 +147,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
             return u
         for b in np.flatnonzero((np.floor(low) == whole - 1) & near):
             ends = zip(self.space.lower[b].tolist(), self.space.upper[b].tolist(), strict=True)
-            value = floors(self.formula, [interval(*side) for side in ends])[place]
+            value = switched(self.formula, [interval(*side) for side in ends]).floors[place]
             if value is not None:
                 low[b], high[b] = max(low[b], value), min(high[b], np.nextafter(value + 1, value))
         return Enclosed(u.model, low, high)
@@ -188,7 +182,7 @@ class TaylorAlgebra(OnBoxes[Enclosed, Truth]):
         return self.chosen(unsure, self._between(*hull), self.chosen(condition.yes, yes, no))
 
     def comparison(self, relation: str, left: Enclosed, right: Enclosed) -> Truth:
-        gap = self._plus(left, self.negation(right))
+        gap = self.plus(left, self.negation(right))
         if relation in (">", ">="):
             gap, relation = self.negation(gap), "<" if relation == ">" else "<="
         lost = ~(np.isfinite(gap.low) & np.isfinite(gap.high))

@@ -5,51 +5,48 @@
 Where the plain range of φ (`bounds`) is tighter than the remainder it takes over.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from .bounds import BOUNDS, Bounds, bounded, farthest, power_bounds
-from .expansions import EXPANSIONS, SLIP, Expansion
+from .bounds import BOUNDS, Bounding, Bounds, bounded, farthest, power_bounds
+from .expansions import EXPANSIONS, SLIP, Expanding, Expansion
 from .series import TINY, Taylor
 
 
 def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
     """φ(u); `known` are bounds on u from elsewhere."""
+    return applied(EXPANSIONS[name], BOUNDS[name], u, known)
+
+
+def applied(expansion: Expanding, bounds: Bounding, u: Taylor, known: Bounds | None = None) -> Taylor:
+    """A function of u with this expansion and these bounds; none where u has none: u may be undefined there."""
     u = u.flat()
     with np.errstate(all="ignore"):
-        low, high = _range(u, known)
-        c = u.c[0]
-        around = np.minimum(low, c), np.maximum(high, c)
-        return _composed(u, EXPANSIONS[name](c, *around)).best(*_defined(low, high, BOUNDS[name](low, high)))
+        low, high = u.range()
+        if known is not None:
+            low, high = np.maximum(low, known[0]), np.minimum(high, known[1])
+        found = _composed(u, expansion(u.c[0], np.minimum(low, u.c[0]), np.maximum(high, u.c[0])))
+        return found.best(*bounded(*bounds(low, high), np.isfinite(low) & np.isfinite(high)))
 
 
 def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
     """u^q where u > 0 (for an integer q also where u < 0); nothing is known where u may be 0 and q < 0."""
-    u = u.flat()
-    with np.errstate(all="ignore"):
-        low, high = _range(u, known)
-        c = u.c[0]
+
+    def expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
         a, binomial = [], 1.0
         for k in range(4):
             a.append(binomial * np.power(c, q - k) if binomial else np.zeros_like(c))
             binomial *= (q - k) / (k + 1)
-        near, far = farthest(np.minimum(low, c), np.maximum(high, c))
+        near, far = farthest(low, high)
         steepest = np.maximum(np.power(near, q - 4), np.power(far, q - 4))
         fourth = abs(binomial) * 24 * steepest * (1 + SLIP) if binomial else np.zeros_like(c)
         if not float(q).is_integer():
             fourth = np.where(low > 0, fourth, np.inf)
-        sizes = [np.abs(t) * (1 + abs(q)) for t in a]
-        return _composed(u, (a, sizes, fourth)).best(*_defined(low, high, power_bounds(low, high, q)))
+        return a, [np.abs(t) * (1 + abs(q)) for t in a], fourth
 
-
-def _defined(low: np.ndarray, high: np.ndarray, bounds: Bounds) -> Bounds:
-    """No bounds where the argument has none: it may be undefined there, and so is the result."""
-    return bounded(*bounds, np.isfinite(low) & np.isfinite(high))
-
-
-def _range(u: Taylor, known: Bounds | None) -> Bounds:
-    low, high = u.range()
-    return (low, high) if known is None else (np.maximum(low, known[0]), np.minimum(high, known[1]))
+    return applied(expansion, partial(power_bounds, q=q), u, known)
 
 
 def _composed(u: Taylor, expansion: Expansion) -> Taylor:

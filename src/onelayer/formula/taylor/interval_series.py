@@ -23,7 +23,7 @@ def outward(low: Any, high: Any, size: Any) -> Bounds:
     return low - SLIP * size - TINY, high + SLIP * size + TINY
 
 
-def product_of_ranges(x: Bounds, y: Bounds) -> Bounds:
+def product_of_ranges(x: tuple[Any, Any], y: tuple[Any, Any]) -> Bounds:
     """The product of intervals, not yet rounded outward."""
     ends = x[0] * y[0], x[0] * y[1], x[1] * y[0], x[1] * y[1]
     return reduce(np.minimum, ends), reduce(np.maximum, ends)
@@ -83,13 +83,9 @@ def with_range(x: Series, known: Bounds) -> Series:
     return low, high
 
 
-def inverse(x: Bounds) -> Bounds:
-    return power_bounds(x[0], x[1], -1.0)
-
-
 def quotient(x: Series, y: Series, order: int) -> Series:
     """q with q y = x: q_j = (x_j − Σ_{i<j} q_i y_{j−i})/y_0."""
-    below = inverse(range_of(y))
+    below = power_bounds(*range_of(y), -1.0)
     n = order if len(y[0]) > 1 else len(x[0]) - 1
     found: list[Bounds] = []
     for j in range(n + 1):
@@ -152,7 +148,7 @@ def pair(u: Series, first: Bounds, second: Bounds, sign: float, order: int) -> t
 
 def power_of(u: Series, q: float, start: Bounds, order: int) -> Series:
     """y = u^q from u y' = q u' y: j u_0 y_j = Σ_{i≥1} (q i − j + i) u_i y_{j−i}, q rounded."""
-    below, y = inverse(range_of(u)), [start]
+    below, y = power_bounds(*range_of(u), -1.0), [start]
     for j in range(1, order + 1):
         low = high = size = np.zeros_like(start[0])
         for i in range(1, min(j, len(u[0]) - 1) + 1):

@@ -85,15 +85,6 @@ def maximum(arguments: list[Taylor]) -> Taylor:
     return top
 
 
-def relu_lines(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(λ, w) with λ u ≤ max(u, 0) ≤ λ u + w for u in [low, high]: λ = h/(h − l) and w = −λ l where the sign is not known."""
-    with np.errstate(all="ignore"):
-        share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
-        width = np.where((low < 0) & (high > 0), -low * (high / (high - low)) + TINY, 0.0)
-        known = np.isfinite(width) & np.isfinite(high - low)
-    return np.where(known, share, 0.0), np.where(known, width, np.inf)
-
-
 def merged(g: Taylor, first: int = 0) -> Taylor:
     """The same function with kinks that are multiples of one another joined, box by box.
 

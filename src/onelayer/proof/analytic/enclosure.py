@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.outward import UP, UP_FEW, U
-from ...formula.float_bounds import evaluate_bounded_on_grids
+from ...formula.float_bounds import evaluate_bounded_on_axes
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
@@ -143,7 +143,8 @@ def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, n
     t = chebyshev.nodes(p)
     middle, half = (boxes[:, 0] + boxes[:, 1]) / 2, (boxes[:, 1] - boxes[:, 0]) / 2
     axes = np.clip(middle[:, :, None] + half[:, :, None] * t, boxes[:, 0, :, None], boxes[:, 1, :, None])
-    f, f_error = evaluate_bounded_on_grids(summand.formula, axes, tiles.constants)
+    found = evaluate_bounded_on_axes(summand.formula, list(axes.swapaxes(0, 1)), tiles.constants)
+    f, f_error = (v.reshape(len(boxes), -1, v.shape[-1]) for v in found)
     shift, scale = summand.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))

@@ -23,9 +23,9 @@ import numpy as np
 from ...common.outward import UP_FEW, UP_MANY, U
 from ...formula.taylor.bounds import LIBRARY
 from ...formula.taylor.functions import apply, power
-from ...formula.taylor.kink import relu_lines
 from ...formula.taylor.series import TINY, Taylor
 from ...layer.arithmetic import Arithmetic
+from .activated import relu_lines
 from .attention import Offs, score_rounding, scores_of
 
 SIGMOID_UNITS = 8  # relative error of the deployed sigmoid, in units u: exp within 4, an addition, a division

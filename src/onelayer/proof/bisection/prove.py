@@ -24,7 +24,7 @@ from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...formula.float_bounds import ULPS
 from ...formula.real_balls import switched
-from ...formula.rewriting import plain
+from ...formula.simpler_kinks import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
 from ...formula.taylor.series import Space, Taylor
@@ -260,7 +260,7 @@ class BranchAndBound:
         yes = no = np.False_  # [switch, row]: whether a switch is on, or off, somewhere around
         for turn in turns:
             at = np.clip(space.centre[rows] + reach[rows] * turn, *box)
-            truths = np.array([switched(formula, point) for point in at.tolist()], dtype=float).T  # NaN: not decided
+            truths = np.array([switched(formula, p).truths for p in at.tolist()], dtype=float).T  # NaN: not decided
             # in the surroundings of every point of the box, whatever the rounding of `at`
             apart = np.maximum(*(np.nextafter(t, np.inf) for t in (at - space.lower[rows], space.upper[rows] - at)))
             near = ((apart <= margin) | ~seen).all(axis=1)

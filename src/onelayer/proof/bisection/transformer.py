@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...common.outward import UP_FEW, U
-from ...formula.taylor.kink import KinkSymbol, relu_lines
+from ...formula.taylor.kink import KinkSymbol
 from ...formula.taylor.series import TINY, Space, Taylor
 from ...layer.affine_layer import opposite_pairs
 from ...layer.arithmetic import Arithmetic
@@ -21,6 +21,7 @@ from ...layer.rounding import running
 from ...model import program
 from ...model.activations import activation_of
 from ...model.transformer import SingleLayerTransformer
+from .activated import relu_lines
 from .on_taylor import OnTaylor, Weights, reshaped
 
 MOST_KINKS = 48  # undecided ReLU units per batch that keep their own symbols

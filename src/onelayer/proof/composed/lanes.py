@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from ...formula import Formula, evaluate
-from ...formula.additive import additive_terms
-from ...formula.compact import gathered
+from ...formula.additive import additive_terms, gathered
 from ...formula.composition import Composition, Way, ways
 from ...formula.composition import U as OUTER
 from ...formula.tree import Node, Sum, variables

@@ -17,7 +17,7 @@ from ...common.numbers import exact
 from ...common.outward import UP
 from ...formula import Formula, enclose
 from ...formula.gradients import slopes
-from ...formula.one_sided import one_sided
+from ...formula.simpler_kinks import one_sided
 from ...formula.taylor.series import Space
 from ...formula.tree import Negation, Node, Number, Sum
 from ...layer.arithmetic import arithmetic_of

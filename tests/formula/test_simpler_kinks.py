@@ -5,8 +5,8 @@ import pytest
 
 import onelayer as ol
 from onelayer.formula import evaluate, parse
-from onelayer.formula.one_sided import MOST_KINKS, one_sided
 from onelayer.formula.printing import to_text
+from onelayer.formula.simpler_kinks import MOST_KINKS, one_sided
 from onelayer.proof.slopes import has_jumps, slopes_of
 
 NAMES = ("x", "y")
