@@ -115,8 +115,8 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
         shape = (layer.dimension, layer.outputs, len(layer.memory), sizes)
-        counts = {"ridges": len(layer.ridges), "bumps": len(layer.bumps), "hinges": len(layer.hinges)}
-        return memory_config(*shape, **counts, reads=len(layer.reads), residual=residual)
+        ridges, bumps, reads, hinges = (len(t) for t in (layer.ridges, layer.bumps, layer.reads, layer.hinges))
+        return memory_config(*shape, ridges=ridges, bumps=bumps, reads=reads, hinges=hinges, residual=residual)
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)
     return gate_config(

@@ -62,14 +62,14 @@ def reframed(layer: Layer, old: Frame, new: Frame) -> Layer:
     hinges = Hinges(layer.hinges.directions * a, layer.hinges.offsets + layer.hinges.directions @ b)
     if isinstance(layer, MemoryLayer):
         memory = Memory(layer.memory.keys * a, layer.memory.biases + layer.memory.keys @ b, layer.memory.group)
-        ridges, bumps = (
-            replace(r, directions=r.directions * a, offsets=r.offsets + r.directions @ b)
-            for r in (layer.ridges, layer.bumps)
-        )
-        values = layer.bump_values * torch.cat([a.new_ones(1), a])[:, None]
-        values[:, 0] += torch.einsum("d,hdo->ho", b, layer.bump_values[:, 1:])
-        moved = {"memory": memory, "ridges": ridges, "bumps": bumps, "bump_values": values}
-        return replace(layer, bias=bias, linear=linear, hinges=hinges, **moved)
+        r, p = layer.ridges, layer.bumps
+        ridges = replace(r, directions=r.directions * a, offsets=r.offsets + r.directions @ b)
+        bumps = replace(p, directions=p.directions * a, offsets=p.offsets + p.directions @ b)
+        affine = layer.bump_values * torch.cat([a.new_ones(1), a])[:, None]
+        affine[:, 0] += torch.einsum("d,hdo->ho", b, layer.bump_values[:, 1:])
+        return replace(
+            layer, bias=bias, linear=linear, hinges=hinges, memory=memory, ridges=ridges, bumps=bumps, bump_values=affine
+        )  # fmt: skip
     gates, values, moved = _gates(layer, a, b)
     m = layer.maxima
     maxima = replace(m, sharpness=m.sharpness * a.mean(), offsets=(m.offsets + b) / a)

@@ -165,7 +165,7 @@ class Bumps:
         fallen = (-(x @ self.directions.T + self.offsets).abs()).exp()
         return fallen / (1 + fallen + fallen.square())
 
-    def local(self, values: Float[Tensor, "head 1+coordinate out"]) -> Float[Tensor, "head 2 out"]:
+    def local(self, values: Float[Tensor, "head affine out"]) -> Float[Tensor, "head 2 out"]:
         """Affine values where the bumps are highest (nearest to 0), and how much they change for a unit of the score."""
         step = self.directions / self.directions.square().sum(dim=1, keepdim=True)
         slopes = torch.einsum("hd,hdo->ho", step, values[:, 1:])

@@ -101,7 +101,7 @@ class MemoryLayer(_Common):
     ridges: Ridges
     ridge_values: Float[Tensor, "ridge out"]
     bumps: Bumps
-    bump_values: Float[Tensor, "bump 1+coordinate out"]
+    bump_values: Float[Tensor, "bump affine out"]
 
     @property
     def units(self) -> int:

@@ -46,6 +46,6 @@ def largest_score_of(layer: Layer) -> float:
             found += scores[bank.kept].tolist()
     else:
         found += (HALF * layer.memory.keys.abs().sum(dim=1) + layer.memory.biases.abs()).tolist()
-        for bank in (layer.ridges, layer.bumps):
-            found += (HALF * bank.directions.abs().sum(dim=1) + bank.offsets.abs()).tolist()
+        for kind in (layer.ridges, layer.bumps):
+            found += (HALF * kind.directions.abs().sum(dim=1) + kind.offsets.abs()).tolist()
     return max(found)

@@ -1,8 +1,8 @@
 """Panels of one coordinate: on each only a few heads do anything but pass one token's value on.
 
 The score of a token is a line, key·x + bias. To the right of some b_h the token with the largest key stands `FAR` above all
-others of head h, to the left of some a_h the one with the smallest key does: outside of [a_h, b_h] the head is that token's value,
-affine, up to weights e^(−FAR). Whatever is done panel by panel therefore costs as much as there are heads near, not heads times boxes.
+others of head h, to the left of some a_h the one with the smallest key does: outside of [a_h, b_h] the head is that token's
+value, affine, up to weights e^(−FAR). What is done panel by panel costs as much as there are heads near, not heads times boxes.
 """
 
 import math
@@ -59,8 +59,12 @@ def _active(block: Block) -> tuple[Tensor, Tensor]:
         ahead = block.biases.gather(1, at) - block.biases
         others = block.there & (torch.arange(keys.shape[1]) != at)
         with np.errstate(all="ignore"):
-            reached = torch.where(steeper > 0, (FAR - ahead) / steeper, torch.where(ahead >= FAR, -torch.inf, torch.inf))
-        size = (block.biases.abs().masked_fill(~block.there, 0.0).amax(dim=1, keepdim=True) + FAR) / steeper.clamp_min(1e-300)
+            reached = torch.where(
+                steeper > 0, (FAR - ahead) / steeper, torch.where(ahead >= FAR, -torch.inf, torch.inf)
+            )
+        size = (block.biases.abs().masked_fill(~block.there, 0.0).amax(dim=1, keepdim=True) + FAR) / steeper.clamp_min(
+            1e-300
+        )
         reached = torch.where(reached.isfinite(), reached + 1e-14 * size, reached)
         ends.append(side * reached.masked_fill(~others, -torch.inf).amax(dim=1))
     return ends[0], ends[1]

@@ -59,35 +59,23 @@ class Row:
         last, first = np.maximum.accumulate(last), np.minimum.accumulate(first[::-1])[::-1]
         for a in range(0, self.cells, BLOCK):
             b = min(a + BLOCK, self.cells)
-            yield (
-                slice(a, b),
-                slice(int(np.searchsorted(last, a)), int(np.searchsorted(first, b - 1, side="right"))),
-            )
+            yield (slice(a, b), slice(int(np.searchsorted(last, a)), int(np.searchsorted(first, b - 1, side="right"))))
 
-    def features(
-        self, u: Float[np.ndarray, "cell point"], bumps: slice
-    ) -> Float[np.ndarray, "cell*point bump*value"]:
+    def features(self, u: Float[np.ndarray, "cell point"], bumps: slice) -> Float[np.ndarray, "row column"]:
         """w(s) and w(s)·s/2 of these bumps."""
         s = self.sharpness[bumps] * (u.reshape(-1, 1) - self.centres[bumps])
         w = weight(s)
         return np.stack([w, w * s / 2], axis=-1).reshape(len(s), -1)
 
     def at(
-        self,
-        c: Float[np.ndarray, "bump value out"],
-        u: Float[np.ndarray, "cell point"],
-        fallen: float,
+        self, c: Float[np.ndarray, "bump value out"], u: Float[np.ndarray, "cell point"], fallen: float
     ) -> Float[np.ndarray, "cell point out"]:
         """T at points of every cell."""
         parts = [self.features(u[a], b) @ c[b].reshape(-1, c.shape[2]) for a, b in self.windows(fallen)]
         return np.concatenate(parts).reshape(*u.shape, c.shape[2])
 
     def solved(
-        self,
-        u: Float[np.ndarray, "cell point"],
-        y: Float[np.ndarray, "cell point out"],
-        fallen: float,
-        ridge: float,
+        self, u: Float[np.ndarray, "cell point"], y: Float[np.ndarray, "cell point out"], fallen: float, ridge: float
     ) -> Float[np.ndarray, "bump value out"]:
         """Coefficients with the least Σ|T(u) − y|² + ridge²·Σ|c|²."""
         windows, n, m = list(self.windows(fallen)), len(self) * VALUES, y.shape[2]
@@ -106,7 +94,7 @@ class Row:
             carry, had = R[done - start : width, done - start :], stop
         c = np.zeros((n, m))
         for (start, stop), R in zip(reversed(ends), reversed(kept), strict=True):
-            own = len(R)
-            rest = R[:, stop - start :] - R[:, own : stop - start] @ c[start + own : stop]
-            c[start : start + own] = solve_triangular(R[:, :own], rest, check_finite=False)
+            done = len(R)
+            rest = R[:, stop - start :] - R[:, done : stop - start] @ c[start + done : stop]
+            c[start : start + done] = solve_triangular(R[:, :done], rest, check_finite=False)
         return c.reshape(len(self), VALUES, m)

@@ -14,7 +14,9 @@ from jaxtyping import Float
 from .bumps import Row
 from .spacing import FALLEN, POINTS, Curve, Probe, chebyshev_points, meshed, spacing
 
-OVERLAP = 0.62  # times 2π²/(log(1/share) + 3), at which what bumps alias is about the share of the range that is asked for
+OVERLAP = (
+    0.62  # times 2π²/(log(1/share) + 3), at which what bumps alias is about the share of the range that is asked for
+)
 RIDGE = 1e-2  # times that share
 NEGLIGIBLE = 12.0  # scores beyond log(1/share) + this leave nothing in least squares
 PROBED = 0.6  # share of the goal, for a window
@@ -79,7 +81,9 @@ def fitted_row(
         near = np.lib.stride_tricks.sliding_window_view(np.pad(error, NEIGHBOURS, mode="edge"), 2 * NEIGHBOURS + 1)
         near = np.maximum(near.max(axis=1), 1e-9)
         wider = np.clip(-np.log(near / WIDER_BELOW) / (2 * ORDER), 0.0, 0.1) * 0.7**turn if turn < LAST_WIDER else 0.0
-        lower = STRICTER ** max(turn - LAST_WIDER, 0)  # or cells that were fine a moment ago are not, one after the other
+        lower = STRICTER ** max(
+            turn - LAST_WIDER, 0
+        )  # or cells that were fine a moment ago are not, one after the other
         narrower = np.maximum(-np.log(near / (AIMED_AT * lower)) / ORDER - 0.02, -0.4)
         step = np.where(near > NARROWER_ABOVE * lower, narrower, wider)
         edges = meshed(edges, h[:, 0] * np.exp(step))

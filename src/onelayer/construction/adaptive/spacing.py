@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .bumps import VALUES, Row
 
@@ -35,7 +35,7 @@ def chebyshev_points(count: int = POINTS) -> np.ndarray:
 class Probe:
     """What least squares leave over on a window of cells."""
 
-    left_over: Float[np.ndarray, "cell point cell2 point2"]  # the projection, on the rows of the middle cells
+    left_over: Float[np.ndarray, "cell point other sample"]  # the projection, on the rows of the middle cells
 
     @staticmethod
     def of(overlap: float, ridge: float) -> "Probe":
@@ -59,9 +59,9 @@ class Probe:
 class _Cells:
     """Cells of one level with what is known of the widths around them."""
 
-    index: Float[np.ndarray, " cell"]
+    index: Int[np.ndarray, " cell"]
     error: Float[np.ndarray, " cell"]  # at this level
-    widest: Float[np.ndarray, " cell"]  # the level from which on all are good; one more than this one if it is not
+    widest: Int[np.ndarray, " cell"]  # the level from which on all are good; one more than this one if it is not
     good: Float[np.ndarray, " cell"]  # the error there,
     bad: Float[np.ndarray, " cell"]  # and at the level before
 
@@ -85,9 +85,7 @@ class _Cells:
         return np.asarray(self.widest - np.where(self.widest > LEAST_LEVEL, np.nan_to_num(share), 0.0))
 
 
-def spacing(
-    f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int, first: int
-) -> np.ndarray | None:
+def spacing(f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int, first: int) -> np.ndarray | None:
     """The edges of a mesh on [lo, hi] whose cells are as wide as an error of `goal` allows; None if that takes too many.
 
     The first mesh has 2^first cells.
@@ -108,22 +106,24 @@ def spacing(
     index = np.arange(2**LEAST_LEVEL)
     left = errors(index, LEAST_LEVEL)
     cells = _Cells(index, left, np.where(left <= goal, LEAST_LEVEL, LEAST_LEVEL + 1), left, left)
-    leaves = list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
+    leaves = list[tuple[np.ndarray, np.ndarray]]()
     for level in range(LEAST_LEVEL + 1, MOST_LEVEL):
-        cells = cells.finer(level, errors(np.repeat(2 * cells.index, 2) + np.tile([0, 1], len(cells.index)), level), goal)
+        cells = cells.finer(
+            level, errors(np.repeat(2 * cells.index, 2) + np.tile([0, 1], len(cells.index)), level), goal
+        )
         if level < first:
             continue
         fine = cells.error <= goal
         done = cells.pick(fine)
-        leaves.append((done.index / 2**level, np.full(len(done.index), 0.5**level), 0.5 ** done.wanted(goal)))
+        leaves.append((done.index / 2**level, 0.5 ** done.wanted(goal)))
         cells = cells.pick(~fine)
         if not len(cells.index):
             break
         if len(cells.index) > most:
             return None
     if len(cells.index):  # a jump, or a slope without end: these cells stay as fine as they are
-        leaves.append((cells.index / 2**level, np.full(len(cells.index), 0.5**level), np.full(len(cells.index), 0.5**level)))
-    left, own, wanted = (np.concatenate([leaf[i] for leaf in leaves]) for i in range(3))
+        leaves.append((cells.index / 2**level, np.full(len(cells.index), 0.5**level)))
+    left, wanted = (np.concatenate([leaf[i] for leaf in leaves]) for i in range(2))
     order = np.argsort(left)
     return meshed(lo + (hi - lo) * np.append(left[order], 1.0), (hi - lo) * wanted[order])
 

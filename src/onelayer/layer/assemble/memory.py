@@ -83,7 +83,8 @@ def _lanes(dimension: int, groups: int, ridges: int, bumps: int, attention: Atte
     counts = (flags, anchor, int(bumps > 0 and (ridges > 0 or groups > 0)), int(bumps > 0))
     ends = list(accumulate(counts, initial=dimension + 1))
     out = ends[-1] if groups or ridges else ends[0]
-    return _Lanes(*map(range, ends[:-1], ends[1:]), out=out, anchors=anchor + 2 * (bumps > 0))  # type: ignore[misc]
+    own = dict(zip(("flags", "anchor", "aside", "side"), map(range, ends[:-1], ends[1:]), strict=True))
+    return _Lanes(**own, out=out, anchors=anchor + 2 * (bumps > 0))
 
 
 def assemble_memory(

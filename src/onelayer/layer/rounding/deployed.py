@@ -49,6 +49,7 @@ from .proportional import maximum_rounding, proportional_fit
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most
 CLOSE = 0.7  # boxes whose bound is at least this share of the largest one are halved
+MANY = 256  # heads of one coordinate, from which they are bounded panel by panel: a little less closely
 TRUSTED = 1e-7  # rounding of our own weights up to which they count
 PATIENCE, GAIN = 6, 0.03  # stop when this many rounds of halving together bring less than this share
 
@@ -252,7 +253,7 @@ def _largest(program: FormProgram, boxes: Boxes, enough: float, over: Callable[[
     if not program.heads:
         return torch.zeros_like(program.constant)
     low, high = (float(end[0, 0]) for end in (boxes.centres - boxes.halves, boxes.centres + boxes.halves))
-    panels = panels_of([h.block for h in program.heads], low, high)
+    panels = panels_of([h.block for h in program.heads], low, high, MANY)
     if panels is not None:
         return _by_panels(program, panels, enough, over)
     return _largest_by_halving(program, boxes, enough, over)
@@ -282,7 +283,9 @@ def _by_panels(
         low, high = panels.edges[panel], panels.edges[panel + 1]
         box = Boxes(*(torch.tensor([[t]], dtype=torch.float64) for t in ((low + high) / 2, (high - low) / 2 * UP_FEW)))
         near, far = (
-            replace(program, heads=tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True)))
+            replace(
+                program, heads=tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True))
+            )
             for which in (panels.near(panel), [~mine for mine in panels.near(panel)])
         )
         beside = box_rounding(far, box)[0]

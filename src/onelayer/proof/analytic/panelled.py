@@ -1,9 +1,9 @@
 """A cover of one coordinate panel by panel, for summands with many heads (`layer.panels`): in time linear in their number.
 
-On a panel the heads that are not active are an affine function, up to tails that are charged. The others are written again for
-ẑ = x̂ − c, c the middle of the panel, so that biases and values are as small as what happens there: exactly, in rationals, and then
-rounded once. Moving the scores of a head by δ at most moves its average by δ/2 times the range of its values, whatever the weights
-are; moving values moves it by as much as they are moved. Every panel is then a summand of its own, with a few dozen heads.
+On a panel the heads that are not active are an affine function, up to tails that are charged. The others are written again
+for x̂ − c, c the middle of the panel, so that biases and values are as small as what happens there: exactly, in rationals, and
+then rounded once. Moving the scores of a head by δ at most moves its average by δ/2 times the range of its values, whatever
+the weights are; moving values moves it by as much. Every panel is then a summand of its own, with a few dozen heads.
 """
 
 import math
@@ -36,14 +36,16 @@ class PanelledCover(Findings):
     ended: np.ndarray  # [panel]: which cannot be refined any more
 
     @property
-    def boxes(self) -> BoundedBoxes | None:  # type: ignore[override]
+    def boxes(self) -> BoundedBoxes | None:
         pieces = [(part.boxes, slip) for part, slip in zip(self.parts, self.slips * UP, strict=True)]
         found = []
         for tiles, slip in pieces:
             if tiles is None:
                 return None
             sides = np.full(len(tiles), -1)
-            found.append(BoundedBoxes(tiles.lower, tiles.upper, tiles.low - slip, tiles.high + slip, sides, tiles.degrees))
+            found.append(
+                BoundedBoxes(tiles.lower, tiles.upper, tiles.low - slip, tiles.high + slip, sides, tiles.degrees)
+            )
         return BoundedBoxes.joined(found)
 
     @property

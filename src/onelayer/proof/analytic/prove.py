@@ -158,9 +158,7 @@ def _is_steep(summand: Summand) -> bool:
     return bool(places_of(summand.formula, lower, upper))
 
 
-def _covering(
-    covers: Sequence[AnyCover], deployed: np.ndarray, target: Target, bound: float
-) -> Covering | None:
+def _covering(covers: Sequence[AnyCover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
     """The boxes of the covers; None if some cover has none."""
     patches = [c.patch for c in covers if c.patch is not None]
     return Covering(tuple(patches), deployed, target.domain, bound) if len(patches) == len(covers) else None
@@ -200,11 +198,7 @@ def _progress_of(progress: Progress | None, position: int, groups: int) -> Calla
 
 
 def _refine(
-    covers: Sequence[AnyCover],
-    budget: Budget,
-    progress: Progress | None,
-    deployed: np.ndarray,
-    enough: float,
+    covers: Sequence[AnyCover], budget: Budget, progress: Progress | None, deployed: np.ndarray, enough: float
 ) -> None:
     """Refine the covers in turn, until none can be refined, or the bound is small enough."""
     busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
@@ -257,9 +251,7 @@ def range_of(
     return best
 
 
-def _closer(
-    best: tuple[np.ndarray, np.ndarray] | None, covers: Sequence[AnyCover]
-) -> tuple[np.ndarray, np.ndarray]:
+def _closer(best: tuple[np.ndarray, np.ndarray] | None, covers: Sequence[AnyCover]) -> tuple[np.ndarray, np.ndarray]:
     """The range of Σ g_g from the ranges of the g_g, rounded outward, or what is known already where that is closer."""
     low, high = range_of_sum([c.range for c in covers])
     return (low, high) if best is None else (np.maximum(low, best[0]), np.minimum(high, best[1]))

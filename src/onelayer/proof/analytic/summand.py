@@ -116,9 +116,12 @@ class Summand:
     def slopes_on(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Float[np.ndarray, "box coordinate out"]:
         """Bounds on |∂T/∂x_i| on boxes: on panels from the weights there, else those for the whole box."""
         if self.box is None:
-            return self.slopes[None]
+            return np.broadcast_to(self.slopes, (len(boxes), *self.slopes.shape))
         shift, scale = self.normalisation
-        centres, halves = (boxes.mean(axis=1) - shift) * scale, (boxes[:, 1] - boxes[:, 0]) / 2 * scale * UP_FEW + 1e-300
+        centres, halves = (
+            (boxes.mean(axis=1) - shift) * scale,
+            (boxes[:, 1] - boxes[:, 0]) / 2 * scale * UP_FEW + 1e-300,
+        )
         some = Boxes(torch.from_numpy(centres), torch.from_numpy(halves))
         total = self.form.linear.abs().expand(len(boxes), -1, -1)
         for block in self.form.blocks:
