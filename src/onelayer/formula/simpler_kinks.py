@@ -21,7 +21,7 @@ from .additive import ZERO, additive_terms, gathered
 from .affine import Affine, along, difference, rational_value
 from .expression import Condition, Formula
 from .intervals import Interval, interval
-from .real_balls import enclose, holds
+from .real_balls import enclose, gradient, holds
 from .tree import Node, Tree, children, has_kinks, postorder, substituted, variables
 
 LARGEST = Fraction(10) ** 280  # of numbers that may become floats; their inverses are the smallest
@@ -102,6 +102,25 @@ def one_sided(formula: Formula, lower: Sequence[float], upper: Sequence[float]) 
     return formula
 
 
+def branches(formula: Formula, most: int) -> list[Formula]:
+    """The formulas that it may be at a point, by which side of every kink holds there; none if there are more than so many."""
+    kinks = _kinks(formula)
+    if not kinks:
+        return [formula]
+    kink = kinks[-1]
+    if isinstance(kink, trees.Where):
+        sides: tuple[Node, ...] = (kink.yes, kink.no)
+    elif kink.name == "abs":
+        sides = (kink.arguments[0], trees.Negation(kink.arguments[0]))
+    else:
+        sides = kink.arguments if kink.name != "floor" else ()
+    found = list[Formula]()
+    for side in sides:
+        outputs = tuple(substituted(output, lambda tree: side if tree is kink else None) for output in formula.outputs)  # noqa: B023
+        found += branches(replace(formula, outputs=outputs), most)
+    return found if len(found) <= most else []
+
+
 def _kinks(formula: Formula) -> list[trees.Call | trees.Where]:
     """Every abs, min, max, floor and `where` in a formula."""
     return [tree for tree in postorder(formula.outputs) if has_kinks(tree) and variables(tree)]  # type: ignore[misc]
@@ -127,6 +146,14 @@ def _side(kink: trees.Call | trees.Where, names: tuple[str, ...], box: list[Inte
 
 
 def _never_negative(nodes: list[Node], names: tuple[str, ...], box: list[Interval]) -> bool:
-    """Whether all nodes have values everywhere on the box, all ≥ 0."""
-    found = enclose(Formula("", names, tuple(nodes)), box, strict=True)
-    return all(value.is_finite() and value.lower() >= 0 for value in found)
+    """Whether all nodes have values everywhere on the box, all ≥ 0: on one side perhaps because they rise or fall."""
+    for node in nodes:
+        formula = Formula("", names, (node,))
+        (value,) = enclose(formula, box, strict=True)
+        if value.is_finite() and value.lower() < 0 and len(box) == 1:
+            ((slope,),) = gradient(formula, box)[1]
+            if slope.is_finite() and (slope.lower() >= 0 or slope.upper() <= 0):
+                (value,) = enclose(formula, [box[0].lo if slope.lower() >= 0 else box[0].hi], strict=True)
+        if not (value.is_finite() and value.lower() >= 0):
+            return False
+    return True

@@ -42,11 +42,12 @@ def panels_of(blocks: Sequence[Block], low: float, high: float, least: int = FEW
     if sum(len(block.biases) for block in blocks) < least or any(block.keys.shape[2] != 1 for block in blocks):
         return None
     active = tuple(_active(block) for block in blocks)
-    middles = torch.cat([(start.clamp(low, high) + end.clamp(low, high)) / 2 for start, end in active])
+    nothing = torch.zeros(0, dtype=torch.float64)
+    middles = torch.cat([nothing, *((start.clamp(low, high) + end.clamp(low, high)) / 2 for start, end in active)])
     inside = np.sort(middles[(middles > low) & (middles < high)].numpy())
     cuts = np.unique(inside[HEADS // 2 :: HEADS])
     edges = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
-    return Panels(edges, active) if len(edges) > 2 else None
+    return Panels(edges, active) if len(edges) > 2 or not least else None
 
 
 def _active(block: Block) -> tuple[Tensor, Tensor]:

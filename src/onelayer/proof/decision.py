@@ -12,18 +12,17 @@ import torch
 
 from ..common.budget import Budget
 from ..common.numbers import exact
-from ..formula import Formula
-from ..formula.tree import Call, Tree, children
-from ..formula.tree import has_kinks as is_kink
+from ..formula.additive import links_of
 from ..layer.arithmetic import arithmetic_of
 from ..layer.composed_reading import network_of
+from ..layer.panels import FEWEST
 from ..layer.reading import form_of_model
 from ..layer.rounding.deployed import edges
 from ..layer.rounding.online_softmax import arithmetic_of_model, attention_assumed
 from ..model.config import Attention
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
-from ..target.singular import arguments_of, singular_nodes
+from ..target.singular import has_kinks
 from ..target.target import Target
 from .analytic import prove as analytic
 from .attained import attained_by
@@ -59,7 +58,7 @@ def decide(
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
-        methods = methods_for(target)
+        methods = methods_for(target, model.config.heads)
         for method in methods:
             own = budget.share(FIRST_METHOD_TIME if method != methods[-1] else 1.0)
             proof = prove_by(method, model, claim, seen.limit, own)
@@ -93,26 +92,13 @@ def decide(
     return best
 
 
-def methods_for(target: Target) -> list[Method]:
-    """The engines worth trying, in order."""
+def methods_for(target: Target, heads: int) -> list[Method]:
+    """The engines worth trying for that many heads, in order."""
     if target.formula is None or target.leaves_points_out:
         return ["bisect"]
-    apart = not has_kinks(target.formula) or parted(target.formula) is not None
+    panels = heads >= FEWEST and all(len(link) < 2 for link in links_of(target.formula))
+    apart = panels or not has_kinks(target.formula) or parted(target.formula) is not None
     return ["analytic", "bisect"] if apart else ["bisect", "analytic"]
-
-
-def has_kinks(formula: Formula) -> bool:
-    """Whether it has kinks or jumps other than inside nodes that are singular there anyway, as abs in abs(x)**(2/3)."""
-    steep = {id(node) for node in singular_nodes(formula, steep=True)}
-    pending: list[Tree] = list(formula.outputs)
-    while pending:
-        tree = pending.pop()
-        if is_kink(tree):
-            return True
-        inner = arguments_of(tree) if id(tree) in steep else ()
-        absolute = len(inner) == 1 and isinstance(inner[0], Call) and inner[0].name == "abs"
-        pending += children(inner[0]) if absolute else children(tree)
-    return False
 
 
 def prove_by(
@@ -141,11 +127,15 @@ def _prove_reading(model: SingleLayerTransformer, claim: Claim, edge: float, bud
     reading, target = form_of_model(model, claim.places, edge), claim.target
     if reading is None:
         return _prove_composed(model, claim, edge, budget)
-    if target.formula is not None and has_kinks(target.formula):
-        return prove_apart(reading, claim, budget)
-    if len(reading.hinges):
-        return None
-    return analytic.prove(reading.form, reading.frame, claim, budget, program=reading.program)
+    about = (reading.form, reading.frame, claim, budget)
+    kinks = target.formula is not None and has_kinks(target.formula)
+    if not kinks and not len(reading.hinges):
+        return analytic.prove(*about, program=reading.program)
+    apart = kinks and reading.form.heads < FEWEST
+    found = prove_apart(reading, claim, budget) if apart else None
+    hinges = (reading.hinges, reading.hinge_values)
+    found = found or analytic.prove(*about, program=reading.program, hinges=hinges)
+    return found or (prove_apart(reading, claim, budget) if kinks and not apart else None)
 
 
 def edge_of(model: SingleLayerTransformer, target: Target) -> float:

@@ -26,6 +26,7 @@ from ..layer.assemble import frame_of
 from ..layer.form import Form
 from ..layer.rounding.online_softmax import arithmetic_of_model
 from ..model.transformer import SingleLayerTransformer
+from ..target.singular import has_kinks
 from ..target.target import Target
 from .analytic import prove as analytic
 from .ascent import POLISHED
@@ -34,7 +35,7 @@ from .bisection.prove import MOST_COORDINATES, BranchAndBound, assumptions_of, p
 from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
-from .decision import edge_of, has_kinks, methods_for, prove_by
+from .decision import edge_of, methods_for, prove_by
 from .observation import Answer, Observation, answer_of, floats_of, observe, observe_from, polished_from
 from .overflow import refusal
 from .two_sided import LAYER, Supremum
@@ -80,7 +81,7 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         target,
         answer_of(model, places, budget if target.data is None else Budget(math.inf)),
         real_function(model, places),
-        methods_for(target),
+        methods_for(target, model.config.heads),
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
         (LAYER, target.text),
         places,

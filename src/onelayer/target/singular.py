@@ -14,7 +14,8 @@ from jaxtyping import Float
 
 from ..formula import Formula, Interval, enclose, evaluate, interval
 from ..formula.functions import FUNCTIONS
-from ..formula.tree import Call, Node, Number, Power, Tree, postorder, variables
+from ..formula.tree import Call, Node, Number, Power, Tree, children, postorder, variables
+from ..formula.tree import has_kinks as is_kinked
 
 EVERYWHERE = (-math.inf, math.inf)
 BOXES = 64  # of one place, before some are followed to points
@@ -42,6 +43,20 @@ def singular_nodes(formula: Formula, steep: bool = False) -> list[Node]:
     """The singular nodes, children before parents; with `steep` only those of finite value and infinite slope."""
     nodes = [t for t in postorder(formula.outputs) if singular_values(t)[0] and variables(t)]
     return [t for t in nodes if not steep or isinstance(t, Power) or (isinstance(t, Call) and FUNCTIONS[t.name].holder)]  # type: ignore[misc]
+
+
+def has_kinks(formula: Formula) -> bool:
+    """Whether it has kinks or jumps other than inside nodes that are singular there anyway, as abs in abs(x)**(2/3)."""
+    steep = {id(node) for node in singular_nodes(formula, steep=True)}
+    pending: list[Tree] = list(formula.outputs)
+    while pending:
+        tree = pending.pop()
+        if is_kinked(tree):
+            return True
+        inner = arguments_of(tree) if id(tree) in steep else ()
+        absolute = len(inner) == 1 and isinstance(inner[0], Call) and inner[0].name == "abs"
+        pending += children(inner[0]) if absolute else children(tree)
+    return False
 
 
 def reaches(values: tuple[float, ...], arguments: list[Interval]) -> bool:

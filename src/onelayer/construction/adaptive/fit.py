@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .bumps import Row
-from .spacing import FALLEN, POINTS, Curve, Probe, chebyshev_points, meshed, spacing
+from .spacing import FALLEN, ORDER, POINTS, Curve, Probe, chebyshev_points, mesh, meshed
 
 OVERLAP = (
     0.62  # times 2π²/(log(1/share) + 3), at which what bumps alias is about the share of the range that is asked for
@@ -25,7 +25,7 @@ ROUNDS, LAST_WIDER = 16, 4
 WIDER_BELOW, NARROWER_ABOVE, AIMED_AT = 0.8, 0.85, 0.75  # shares of the goal
 STRICTER = 0.85
 NEIGHBOURS = 4  # cells on either side whose error counts
-ORDER = 6  # errors go at least like this power of the width
+ROUGH_ORDER = 0.5  # in the place of ORDER where f is not smooth
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,19 @@ def _shape(share: float) -> tuple[float, float, float]:
     return OVERLAP * 2 * math.pi**2 / (digits + 3), RIDGE * math.exp(-digits), NEGLIGIBLE + digits
 
 
-def forecast(f: Curve, lo: float, hi: float, goal: float, spread: float, most: int) -> int:
+def forecast(f: Curve, places: np.ndarray, goal: float, spread: float, most: int) -> int:
     """About how many bumps it takes, or more than `most`."""
     overlap, ridge, _ = _shape(goal / spread)
-    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most, FORECAST_LEVEL)
+    edges = mesh(f, places, PROBED * goal, Probe.of(overlap, ridge), most, FORECAST_LEVEL)
     return 2 * most if edges is None else len(edges) - 1
 
 
 def fitted_row(
-    f: Curve, lo: float, hi: float, goal: float, spread: float, most: int, over: Callable[[], bool]
+    f: Curve, places: np.ndarray, goal: float, spread: float, most: int, over: Callable[[], bool]
 ) -> RowFit | None:
     """Bumps with which an error of `goal` was met at all points that were looked at; None if that takes more than `most`."""
     overlap, ridge, fallen = _shape(goal / spread)
-    edges = spacing(f, lo, hi, PROBED * goal, Probe.of(overlap, ridge), most, FIRST_LEVEL)
+    edges = mesh(f, places, PROBED * goal, Probe.of(overlap, ridge), most, FIRST_LEVEL)
     best: RowFit | None = None
     inner, between = chebyshev_points(), chebyshev_points(2 * POINTS)[::2]
     for turn in range(ROUNDS):
@@ -84,7 +84,10 @@ def fitted_row(
         lower = STRICTER ** max(
             turn - LAST_WIDER, 0
         )  # or cells that were fine a moment ago are not, one after the other
-        narrower = np.maximum(-np.log(near / (AIMED_AT * lower)) / ORDER - 0.02, -0.4)
+        rough = np.isin(edges, places[1:-1])
+        rough = np.convolve(rough[:-1] | rough[1:], np.ones(2 * NEIGHBOURS + 1), mode="same") > 0
+        order, farthest = np.where(rough, ROUGH_ORDER, ORDER), np.where(rough, 1.5, 0.4)
+        narrower = np.maximum(-np.log(near / (AIMED_AT * lower)) / order - 0.02, -farthest)
         step = np.where(near > NARROWER_ABOVE * lower, narrower, wider)
-        edges = meshed(edges, h[:, 0] * np.exp(step))
+        edges = meshed(edges, h[:, 0] * np.exp(step), places)
     return best

@@ -7,6 +7,7 @@ found as soon as one sample of the first mesh sees them. Between octaves the log
 counts only if the finer ones that were tried are good as well.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ Curve = Callable[[Float[np.ndarray, " point"]], Float[np.ndarray, "point out"]]
 
 POINTS = 3 * VALUES + 3  # of a cell
 HALF = 6  # cells of the window on either side of the middle one
-LEAST_LEVEL, MOST_LEVEL = 4, 60  # 2^level cells
+LEAST_LEVEL, MOST_LEVEL = 4, 100  # 2^level cells
 FALLEN = 40.0  # scores from which a bump is nothing
 GRADE = 0.25  # how much wider cells may become per unit of length
 CELLS_AT_ONCE = 2**14
+ORDER = 6  # errors go at least like this power of the width
+MOST_WIDER = 2.0  # octaves beyond the coarsest level
 
 
 def chebyshev_points(count: int = POINTS) -> np.ndarray:
@@ -81,36 +84,62 @@ class _Cells:
         """The width that is wanted, in halvings of the whole."""
         with np.errstate(divide="ignore", invalid="ignore"):
             good, bad = np.log(np.maximum(self.good, 1e-300)), np.log(self.bad)
-            share = np.clip((math.log(goal) - good) / (bad - good), 0.0, 1.0)
-        return np.asarray(self.widest - np.where(self.widest > LEAST_LEVEL, np.nan_to_num(share), 0.0))
+            share = np.nan_to_num(np.clip((math.log(goal) - good) / (bad - good), 0.0, 1.0))
+            wider = np.clip((math.log(goal) - good) / (ORDER * math.log(2)), 0.0, MOST_WIDER)
+        return np.asarray(self.widest - np.where(self.widest > LEAST_LEVEL, share, wider))
 
 
-def spacing(f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int, first: int) -> np.ndarray | None:
-    """The edges of a mesh on [lo, hi] whose cells are as wide as an error of `goal` allows; None if that takes too many.
+def mesh(
+    f: Curve, places: Float[np.ndarray, " place"], goal: float, probe: Probe, most: int, first: int
+) -> Float[np.ndarray, " edge"] | None:
+    """The edges of a mesh whose cells are as wide as an error of `goal` allows; None if that takes too many.
 
-    The first mesh has 2^first cells.
+    It reaches from the first place to the last; between them are places where f may not be smooth: no cell has one inside, and
+    cells become as narrow toward them as the numbers allow. The first meshes have 2^first cells together.
     """
+    level = max(LEAST_LEVEL + 1, first - math.ceil(math.log2(len(places) - 1)))
+    edges, wanted = [places[:1]], list[np.ndarray]()
+    for i, (a, b) in enumerate(itertools.pairwise(places)):
+        inner, outer = i > 0, i < len(places) - 2
+        ways = [(a, (a + b) / 2), (b, (a + b) / 2)] if inner and outer else [(b, a)] if outer else [(a, b)]
+        for anchor, end in ways:
+            found = _spaced(f, anchor, end, goal, probe, most, level)
+            if found is None:
+                return None
+            near, h = found
+            edges.append(near[1:] if end > anchor else near[::-1][1:])
+            wanted.append(h if end > anchor else h[::-1])
+    return meshed(np.concatenate(edges), np.concatenate(wanted), places)
+
+
+def _spaced(
+    f: Curve, anchor: float, end: float, goal: float, probe: Probe, most: int, first: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(edges from the anchor to the end, the widths that are wanted between them)."""
+    lo, hi = min(anchor, end), max(anchor, end)
 
     def errors(index: np.ndarray, level: int) -> np.ndarray:
         """The error of a window around every cell of a level."""
         count, window = 2**level, 2 * HALF + 1
         start = np.clip(index - HALF, 0, count - window)
-        places, which = np.unique(start[:, None] + np.arange(window), return_inverse=True)
-        u = lo + (hi - lo) / count * (places[:, None] + chebyshev_points())
-        y = f(np.clip(u, lo, hi).ravel()).reshape(len(places), POINTS, -1)
+        cells, which = np.unique(start[:, None] + np.arange(window), return_inverse=True)
+        u = anchor + (end - anchor) / count * (cells[:, None] + chebyshev_points())
+        y = f(np.clip(u, lo, hi).ravel()).reshape(len(cells), POINTS, -1)
         which = which.reshape(len(index), window)
         rows = range(0, len(index), CELLS_AT_ONCE)
         parts = [probe.errors(y[which[i : i + CELLS_AT_ONCE]], (index - start)[i : i + CELLS_AT_ONCE]) for i in rows]
         return np.nan_to_num(np.concatenate(parts), nan=np.inf)
 
+    finest = (hi - lo) / max(
+        8 * np.spacing(abs(anchor)), (hi - lo) * 2.0**-MOST_LEVEL
+    )  # cells that floats can tell apart
     index = np.arange(2**LEAST_LEVEL)
-    left = errors(index, LEAST_LEVEL)
-    cells = _Cells(index, left, np.where(left <= goal, LEAST_LEVEL, LEAST_LEVEL + 1), left, left)
+    coarse = errors(index, LEAST_LEVEL)
+    cells = _Cells(index, coarse, np.where(coarse <= goal, LEAST_LEVEL, LEAST_LEVEL + 1), coarse, coarse)
     leaves = list[tuple[np.ndarray, np.ndarray]]()
-    for level in range(LEAST_LEVEL + 1, MOST_LEVEL):
-        cells = cells.finer(
-            level, errors(np.repeat(2 * cells.index, 2) + np.tile([0, 1], len(cells.index)), level), goal
-        )
+    for level in range(LEAST_LEVEL + 1, max(int(math.log2(finest)), first) + 1):
+        halves = np.repeat(2 * cells.index, 2) + np.tile([0, 1], len(cells.index))
+        cells = cells.finer(level, errors(halves, level), goal)
         if level < first:
             continue
         fine = cells.error <= goal
@@ -125,17 +154,23 @@ def spacing(f: Curve, lo: float, hi: float, goal: float, probe: Probe, most: int
         leaves.append((cells.index / 2**level, np.full(len(cells.index), 0.5**level)))
     left, wanted = (np.concatenate([leaf[i] for leaf in leaves]) for i in range(2))
     order = np.argsort(left)
-    return meshed(lo + (hi - lo) * np.append(left[order], 1.0), (hi - lo) * wanted[order])
+    edges = anchor + (end - anchor) * np.append(left[order], 1.0)
+    edges[-1] = end
+    return edges, (hi - lo) * wanted[order]
 
 
-def meshed(edges: np.ndarray, wanted: Float[np.ndarray, " cell"]) -> np.ndarray:
-    """A mesh between the same ends with cells as wide as is wanted at their places, and not much wider than their neighbours."""
-    middle, slope = (edges[:-1] + edges[1:]) / 2, GRADE * (edges[:-1] + edges[1:]) / 2
-    wanted = np.minimum.accumulate(wanted - slope) + slope  # from the left: h(x) ≤ h(x') + GRADE·|x − x'|
-    wanted = np.minimum.accumulate((wanted + slope)[::-1])[::-1] - slope
-    wanted = np.maximum(wanted, np.diff(edges)[np.argmin(np.diff(edges))] * 2.0**-8 + 0 * middle)
+def meshed(
+    edges: Float[np.ndarray, " edge"], wanted: Float[np.ndarray, " cell"], places: Float[np.ndarray, " place"]
+) -> Float[np.ndarray, " other"]:
+    """A mesh with cells as wide as is wanted where they are, not much wider than their neighbours, and edges at the places."""
+    middle = (edges[:-1] + edges[1:]) / 2
+    slope = GRADE * middle
+    wanted = np.minimum(wanted, np.minimum.accumulate(wanted - slope) + slope)  # h(x) ≤ h(x') + GRADE·|x − x'|
+    wanted = np.minimum(wanted, np.minimum.accumulate((wanted + slope)[::-1])[::-1] - slope)
+    wanted = np.maximum(wanted, 2.0**-8 * np.diff(edges))
     total = np.concatenate([[0.0], np.cumsum(np.diff(edges) / wanted)])
-    count = max(4, math.ceil(total[-1]))
-    found = np.interp(np.linspace(0.0, total[-1], count + 1), total, edges)
-    found[0], found[-1] = edges[0], edges[-1]
-    return np.asarray(found)
+    ends, parts = np.interp(places, edges, total), [places[:1]]
+    for (a, b), last in zip(itertools.pairwise(ends), places[1:], strict=True):
+        count = max(math.ceil((b - a) * (1 - 1e-9)), 4 if len(places) == 2 else 1)
+        parts.append(np.append(np.interp(np.linspace(a, b, count + 1)[1:-1], total, edges), last))
+    return np.concatenate(parts)

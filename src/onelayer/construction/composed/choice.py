@@ -44,21 +44,24 @@ def fewest_units(request: Request, certify: Certify) -> Found:
     curves = curves_of(request)
     if curves is None:
         return _fewest(request, certify)
-    many = curves.expected > SEARCHED
-    first = None if many else _fewest(replace(request, budget=request.budget.up_to(ROWS_WAIT)), certify)
-    if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
-        return first
-    rows = adaptive(curves, certify)
-    if rows is None or request.budget.interrupted.is_set():
-        return first or _fewest(request, certify)
-    if rows[1].verdict == "CERTIFIED":
-        return rows[0]
-    other = first or _fewest(request, certify)
-    return min(rows[0], other, key=_bound)
+    found = list[Found]()
+    if curves.expected <= SEARCHED:
+        found.append(_fewest(replace(request, budget=request.budget.up_to(ROWS_WAIT)), certify))
+    if not _certified(found) and not (found and request.budget.over()):
+        rows = adaptive(curves, certify)
+        found += [] if rows is None else [rows]
+    if not _certified(found) and not (found and request.budget.over()):
+        found.append(_fewest(request, certify))
+    return min(found, key=_ends)
 
 
-def _bound(found: Found) -> float:
-    return math.inf if found.certificate is None else found.certificate.bound
+def _certified(found: list[Found]) -> bool:
+    return any(one.certificate is not None and one.certificate.verdict == "CERTIFIED" for one in found)
+
+
+def _ends(found: Found) -> tuple[float, float]:
+    c = found.certificate
+    return (math.inf, math.inf) if c is None else (c.bound, c.observed)
 
 
 def _fewest(request: Request, certify: Certify) -> Found:

@@ -4,8 +4,13 @@ On a panel the heads that are not active are an affine function, up to tails tha
 for x̂ − c, c the middle of the panel, so that biases and values are as small as what happens there: exactly, in rationals, and
 then rounded once. Moving the scores of a head by δ at most moves its average by δ/2 times the range of its values, whatever
 the weights are; moving values moves it by as much. Every panel is then a summand of its own, with a few dozen heads.
+
+Kinks of f and the bends of hinges of T end a panel. Between them it is proved which branch of f holds (`one_sided`), and which
+hinges are open; panels where that is not proved are halved. Those around kinks end up tiny: whichever branch holds at a point
+there, the largest error of all branches bounds it, and hinges that are open or not are small.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,35 +22,48 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.outward import UP, UP_FEW, U
+from ...formula.simpler_kinks import branches, one_sided
 from ...layer.assemble import Frame
 from ...layer.form import Block, Form
-from ...layer.panels import Panels, panels_of, passed_on
+from ...layer.heads import Hinges
+from ...layer.panels import FEWEST, Panels, panels_of, passed_on
+from ...target.singular import has_kinks
 from .cover import CLOSE_ENOUGH, Cover, cover
 from .findings import Findings
 from .rational import BoundedBoxes
 from .summand import Summand
 
+TINIEST = 2.0**-40  # share of a side: panels around kinks
+MOST_BRANCHES = 8  # of f on one of them
+
 
 @dataclass
 class PanelledCover(Findings):
-    """Covers of the panels; T − f is off from what they are about by at most `slips` [panel, out]."""
+    """Covers of the panels; T − f is off from what they are about by at most `slips` [panel, out].
+
+    Where it is not known which branch of f holds, on tiny panels around its kinks, all of them are covered.
+    """
 
     summand: Summand
-    parts: list[Cover]
+    parts: list[tuple[Cover, ...]]  # by panel: a cover for every branch
     slips: np.ndarray
     ended: np.ndarray  # [panel]: which cannot be refined any more
 
     @property
     def boxes(self) -> BoundedBoxes | None:
-        pieces = [(part.boxes, slip) for part, slip in zip(self.parts, self.slips * UP, strict=True)]
         found = []
-        for tiles, slip in pieces:
-            if tiles is None:
+        low, high = self._ends()
+        for i, (part, slip) in enumerate(zip(self.parts, self.slips * UP, strict=True)):
+            tiles = part[0].boxes
+            if any(branch.boxes is None for branch in part) or tiles is None:
                 return None
-            sides = np.full(len(tiles), -1)
-            found.append(
-                BoundedBoxes(tiles.lower, tiles.upper, tiles.low - slip, tiles.high + slip, sides, tiles.degrees)
+            own = BoundedBoxes(
+                tiles.lower, tiles.upper, tiles.low - slip, tiles.high + slip, np.full(len(tiles), -1), tiles.degrees
             )
+            if len(part) > 1:  # what holds for all of them on the whole panel
+                ends = (own.lower.min(axis=0, keepdims=True), own.upper.max(axis=0, keepdims=True))
+                own = BoundedBoxes(*ends, low[i : i + 1], high[i : i + 1], own.side[:1], own.degrees[:1])
+            found.append(own)
         return BoundedBoxes.joined(found)
 
     @property
@@ -55,20 +73,21 @@ class PanelledCover(Findings):
 
     @property
     def ellipse(self) -> float:
-        return min(part.ellipse for part in self.parts)
+        return min(branch.ellipse for part in self.parts for branch in part)
 
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         """low, high [panel, out]."""
-        low, high = (np.stack([part.range[end] for part in self.parts]) for end in (0, 1))
+        low = np.stack([np.min([branch.range[0] for branch in part], axis=0) for part in self.parts])
+        high = np.stack([np.max([branch.range[1] for branch in part], axis=0) for part in self.parts])
         return low - self.slips * UP, high + self.slips * UP
 
     def refine(self, budget: Budget, alone: bool) -> bool:
         """Refine the panel that decides; False when that is none, or none that can be refined. As `Cover.refine`."""
         low, high = self._ends()
-        scores = np.hstack([high, -low])
-        smallest = np.min([part.smallest_seen for part in self.parts], axis=0)
-        largest = np.max([part.largest_seen for part in self.parts], axis=0)
-        close = CLOSE_ENOUGH if self.parts[0].close is None else self.parts[0].close
+        scores, every = np.hstack([high, -low]), [branch for part in self.parts for branch in part]
+        smallest = np.min([branch.smallest_seen for branch in every], axis=0)
+        largest = np.max([branch.largest_seen for branch in every], axis=0)
+        close = CLOSE_ENOUGH if every[0].close is None else every[0].close
         enough = np.concatenate([largest, -smallest])
         if alone:
             scores, enough = scores.max(axis=1, keepdims=True), enough.max(keepdims=True) * (1 + close)
@@ -78,29 +97,47 @@ class PanelledCover(Findings):
         if not ends.any() or budget.over():
             return False
         which = int(np.where(self.ended, -np.inf, (scores - enough)[:, ends].max(axis=1)).argmax())
-        self.ended[which] = not self.parts[which].refine(budget, alone)
+        self.ended[which] = sum(branch.refine(budget, alone) for branch in self.parts[which]) == 0
         return True
 
 
 def panelled(
     summand: Summand, goal: float, budget: Budget, report: Callable[[float], None], close: float | None
 ) -> PanelledCover | None:
-    """The panels, each coarsely covered; None where panels do not pay."""
+    """The panels, each coarsely covered; None where panels do not pay, unless there are kinks or hinges."""
     if summand.dimension != 1 or summand.target.domain.within is not None:
         return None
     (shift,), (scale,) = summand.normalisation
-    (low,), (high,) = summand.sides
-    panels = panels_of(summand.form.blocks, (low - shift) * scale, (high - shift) * scale)
+    (low,), (high,) = (side.tolist() for side in summand.sides)
+    kinks = has_kinks(summand.formula)
+    least = FEWEST if summand.hinges is None and not kinks else 0
+    panels = panels_of(summand.form.blocks, (low - shift) * scale, (high - shift) * scale, least)
     if panels is None:
         return None
-    cuts = np.unique(np.clip(panels.edges / scale + shift, low, high))
+    cuts, tiny = panels.edges / scale + shift, TINIEST * (high - low)
+    if summand.hinges is not None:
+        bends = summand.hinges[0]
+        at = (-bends.offsets / bends.directions[:, 0]).numpy() / scale + shift
+        cuts = np.concatenate([cuts, at - tiny / 4, at + tiny / 4])
+    cuts = np.unique(np.clip(cuts[np.isfinite(cuts)], low, high))
     cuts[0], cuts[-1] = low, high
-    parts, slips = list[Cover](), list[np.ndarray]()
-    for i, (a, b) in enumerate(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)):
+    pending = list(itertools.pairwise(cuts.tolist()))[::-1]
+    parts, slips = list[tuple[Cover, ...]](), list[np.ndarray]()
+    while pending:
+        a, b = pending.pop()
+        formulas = [one_sided(summand.formula, (a,), (b,))] if kinks else [summand.formula]
+        if has_kinks(formulas[0]):
+            middle = a + (b - a) / 2
+            if b - a > tiny and a < middle < b and not budget.over(len(parts)):
+                pending += [(middle, b), (a, middle)]
+                continue
+            formulas = branches(formulas[0], MOST_BRANCHES)
         own, slip = _on_panel(summand, panels, a, b)
-        parts.append(cover(own, goal, budget, lambda share, i=i: report((i + share) / (len(cuts) - 1)), close))  # type: ignore[misc]
+        report((b - low) / (high - low))
+        covers = [cover(replace(own, formula=f), goal, budget, lambda _: None, close) for f in formulas]
+        parts.append(tuple(covers) or (Cover(own, goal, None, 0 * slip, 0 * slip),))
         slips.append(slip)
-        if parts[-1].boxes is None:
+        if any(branch.boxes is None for branch in parts[-1]):
             break  # nothing is proved then: the rest would be in vain
     return PanelledCover(summand, parts, np.stack(slips), np.zeros(len(parts), dtype=bool))
 
@@ -113,14 +150,19 @@ def _on_panel(summand: Summand, panels: Panels, a: float, b: float) -> tuple[Sum
     half = max(b - x, x - a) * scale * UP_FEW + 1e-300
     middle, form = float(c), summand.form
     low, high = middle - half - 4 * U * abs(middle), middle + half + 4 * U * abs(middle)
-    m = len(form.bias)
+    m, everything = len(form.bias), torch.zeros(1, dtype=torch.int64)
     constants, slopes = [form.bias[None]], [form.linear]
     blocks, slip = list[Block](), torch.zeros(m, dtype=torch.float64)
+    if summand.hinges is not None:
+        units, values, off = _hinges_between(*summand.hinges, Fraction(low), Fraction(high))
+        constants.append(units.offsets[:, None] * values)
+        slopes.append(units.directions * values)
+        rounded = U * (constants[-1].abs() + slopes[-1].abs() * max(abs(low), abs(high))).sum(dim=0)
+        slip = slip + off + rounded
     for block, (start, end) in zip(form.blocks, panels.active, strict=True):
         near = ~((end < low) | (start > high))
-        everything = torch.zeros(1, dtype=torch.int64)
-        values, slope, tail = passed_on(block.part(~near, everything), low, high)
-        constants.append(values)
+        value, slope, tail = passed_on(block.part(~near, everything), low, high)
+        constants.append(value)
         slopes.append(slope)
         slip = slip + tail
         if near.any():
@@ -129,12 +171,25 @@ def _on_panel(summand: Summand, panels: Panels, a: float, b: float) -> tuple[Sum
             slip = slip + off
     constant, linear = (_summed(torch.cat(parts)) for parts in (constants, slopes))
     bias = [Fraction(v) + Fraction(u) * c for v, u in zip(constant, linear, strict=True)]
-    rounded = torch.tensor([[float(v) for v in bias], linear], dtype=torch.float64)
+    line = torch.tensor([[float(v) for v in bias], linear], dtype=torch.float64)
     size = torch.tensor([constant, linear], dtype=torch.float64).abs()
-    slip = slip + 2 * U * (size[0] + size[1] * (abs(middle) + half) + rounded[0].abs())
-    own = Form(rounded[0], rounded[1:], tuple(blocks))
-    box = ((a,), (b,))
-    return replace(summand, form=own, frame=_framed(summand, x), box=box), slip.numpy() * UP
+    slip = slip + 2 * U * (size[0] + size[1] * (abs(middle) + half) + line[0].abs())
+    own, box = Form(line[0], line[1:], tuple(blocks)), ((a,), (b,))
+    return replace(summand, form=own, frame=_framed(summand, x), box=box, hinges=None), slip.numpy() * UP
+
+
+def _hinges_between(hinges: Hinges, values: Tensor, low: Fraction, high: Fraction) -> tuple[Hinges, Tensor, Tensor]:
+    """(the hinges that are open on [low, high], their values, what those that may be either can do there, per output)."""
+    open_, off = torch.zeros(len(hinges), dtype=torch.bool), torch.zeros(values.shape[1], dtype=torch.float64)
+    for i, (direction, offset) in enumerate(
+        zip(hinges.directions[:, 0].tolist(), hinges.offsets.tolist(), strict=True)
+    ):
+        ends = [Fraction(direction) * x + Fraction(offset) for x in (low, high)]
+        if min(ends) >= 0:
+            open_[i] = True
+        elif max(ends) > 0:  # taken for closed
+            off = off + float(max(ends)) * UP * values[i].abs()
+    return Hinges(hinges.directions[open_], hinges.offsets[open_]), values[open_], off
 
 
 def _framed(summand: Summand, x: float) -> Frame:

@@ -20,6 +20,7 @@ tried after it where they are small enough.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -33,6 +34,7 @@ from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
+from ...layer.heads import Hinges
 from ...layer.rounding.deployed import FormProgram, edges
 from ...target.singular import places_of
 from ...target.target import Target
@@ -60,8 +62,11 @@ def prove(
     truncation: float | None = None,
     program: FormProgram | None = None,
     deployed: np.ndarray | None = None,
+    hinges: tuple[Hinges, torch.Tensor] | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
+
+    With `hinges`, and their values, T has them beside the form; they and the kinks of f must be of one coordinate each.
 
     `truncation` is the absolute error that interpolation may add, by default a twentieth of the tolerance: it decides the
     degrees, not the boxes. Once a bound holds, the stage reported to `progress` names it; an interrupt from the keyboard
@@ -72,12 +77,15 @@ def prove(
     target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
         return None
+    if hinges is not None and (hinges[0].directions.ne(0).sum(dim=1) != 1).any():
+        return None
     budget, program = budget or Budget(), program or FormProgram.of_form(form, FLOAT64, frame)
     best: Proof | None = None
     for groups in _splittings(form, target):
-        if _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
+        alone = hinges is None or all(len(group) == 1 for group in groups)
+        if alone and _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
             goal = (claim.share(TRUNCATION_SHARE) * tolerance if truncation is None else truncation) / len(groups)
-            found = _prove(form, frame, claim, groups, goal, budget, program, deployed)
+            found = _prove(form, frame, claim, groups, goal, budget, program, deployed, hinges)
             best = found if best is None or found.bound < best.bound else best
     return best
 
@@ -96,6 +104,7 @@ def _prove(
     budget: Budget,
     program: FormProgram,
     deployed: np.ndarray | None,
+    hinges: tuple[Hinges, torch.Tensor] | None,
 ) -> Proof:
     """The proof with g split into these groups, truncation up to `goal` in each."""
     target, progress = claim.target, claim.progress
@@ -108,6 +117,8 @@ def _prove(
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
         summand = Summand(own, formula, target, frame, group, claim.device, budget)
+        if hinges is not None:
+            summand = replace(summand, hinges=_hinges_of(hinges, group))
         report = _progress_of(progress, position, len(groups))
         covers.append(_cover(summand, goal, wanted, budget, report, claim.close))
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
@@ -142,7 +153,7 @@ def _cover(
 
     Without heads T − f is f less an affine function, which interpolation bounds at once.
     """
-    alone = summand.form.heads <= 1 and summand.target.domain.within is None
+    alone = summand.form.heads <= 1 and summand.target.domain.within is None and summand.hinges is None
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
     head = SlopeHead.of(summand) or OneHead.of(summand) if alone and not idle else None
     if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
@@ -150,6 +161,13 @@ def _cover(
     found = RationalCover(summand, head, goal, wanted, close)
     found.start(budget, report)
     return found
+
+
+def _hinges_of(hinges: tuple[Hinges, torch.Tensor], group: tuple[int, ...]) -> tuple[Hinges, torch.Tensor]:
+    """Those of one coordinate."""
+    units, values = hinges
+    mine = units.directions[:, group[0]] != 0
+    return Hinges(units.directions[mine][:, list(group)], units.offsets[mine]), values[mine]
 
 
 def _is_steep(summand: Summand) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from ...common.outward import UP, UP_FEW
+from ...formula import gradient, interval
 from ...formula.complex_rectangles import enclose_rectangles
 from ...target.singular import singular_nodes
 from .frozen import Freezer, Frozen
@@ -34,6 +35,7 @@ FIRST_PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST_SIDE = {1: 2.0**-12, 2: 2.0**-7}  # share of a side: where f has no enclosure, smaller boxes are not tried
 SMALLEST_NEAR_STEEP = 2.0**-30  # the same where f has infinite slopes, toward which boxes shrink
 THINNEST_SIDE = 2.0**-70  # share of a side: smaller boxes are never tried
+NARROW = 2.0**-20  # relative width of a box
 BOXES_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**22  # measured, held
 
 
@@ -185,9 +187,20 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
         formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows], constants[rows])
     half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = summand.slopes_on(boxes) + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
+        of_formula = formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
+        slopes = summand.slopes_on(boxes) + np.fmin(of_formula, _formula_slopes(summand, boxes))
     sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
     return Tiles(boxes, rho, sizes, slopes, constants, cost)
+
+
+def _formula_slopes(summand: Summand, boxes: np.ndarray) -> np.ndarray:
+    """Bounds on |∂f/∂x_i| [box, coordinate, out] where boxes are so narrow that ellipses say little about them; else ∞."""
+    found = np.full((len(boxes), summand.dimension, len(summand.formula.outputs)), np.inf)
+    narrow = (boxes[:, 1] - boxes[:, 0]).max(axis=1) < NARROW * np.abs(boxes).max(axis=(1, 2))
+    for b in np.flatnonzero(narrow) if summand.box is not None and not summand.constants else ():
+        _, slopes = gradient(summand.formula, [interval(*side) for side in boxes[b].T.tolist()])
+        found[b] = [[s.magnitude() if s.is_finite() else np.inf for s in row] for row in zip(*slopes, strict=True)]
+    return found
 
 
 def _best_for_formula(summand: Summand, boxes: np.ndarray, constants: np.ndarray, nominal: float) -> np.ndarray:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.outward import UP, UP_FEW
@@ -15,6 +16,7 @@ from ...formula.additive import additive_terms
 from ...formula.numeric import evaluate
 from ...layer.assemble import Frame
 from ...layer.form import Form
+from ...layer.heads import Hinges
 from ...layer.rounding.deployed import TRUSTED, Boxes, on_boxes
 from ...target.target import Target
 
@@ -36,6 +38,7 @@ class Summand:
     budget: Budget = field(default_factory=lambda: Budget(math.inf))  # steps that take longer end with OutOfTime
     constants: int = 0  # variables of the formula after the coordinates
     box: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # (lower, upper) ends, if not those of the domain
+    hinges: tuple[Hinges, Tensor] | None = None  # with their values; only panels know what to do with them
 
     def frozen(self, formula: Formula, constants: int) -> "Summand":
         """With a formula of that many constants beside the coordinates in the place of the formula."""

@@ -12,6 +12,7 @@ const WalkSteps = (() => {
     read: "A read-head puts all its weight on one token and passes its number on.",
     memory: "A memory head compares x with stored tokens; the ones that fit best get the weight.",
     ridge: "A ridge gate is a soft switch along a slanted line a·x + b = 0.",
+    bump: "A bump is a head that minds one place: near it the input's own token has the weight, elsewhere a token of value 0.",
     match: "A match head looks for tokens that equal the one that asks.",
     trained: "These heads were found by gradient descent: nobody chose what they look at.",
   };
