@@ -11,8 +11,10 @@ import onelayer as ol
 from exact import BITS, exact_form
 from many_heads import some_block
 from onelayer.common.budget import Budget
-from onelayer.layer.assemble import Frame
+from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.form import Form
+from onelayer.layer.heads import Bumps, Hinges, Ridges
+from onelayer.layer.layer import memory_layer
 from onelayer.proof.analytic.panelled import PanelledCover, _recentred, panelled
 from onelayer.proof.analytic.summand import Summand
 from onelayer.proof.claim import Claim
@@ -106,3 +108,79 @@ def test_a_row_is_certified_and_a_changed_weight_is_not():
 def test_panels_only_where_they_pay():
     few = form_of_block(some_block(20, 2, 0, outputs=1))
     assert panelled(summand_of(few), 1e-6, Budget(5.0), lambda _: None, None) is None
+
+
+def model_of(dimension, **parts):
+    """A model made by hand: on the box of x̂ in [−½, ½]."""
+    layer = memory_layer(torch.zeros(1, dtype=torch.float64), dimension, **parts)
+    return assemble(layer, Frame((0.0,) * dimension, (1.0,) * dimension), Outputs(1, 1, (0,)))
+
+
+def spike(dimension, coordinate, at, half):
+    """Three hinges that make a triangle of height 1."""
+    directions = torch.zeros(3, dimension, dtype=torch.float64)
+    directions[:, coordinate] = 1 / half
+    offsets = -torch.tensor([at - half, at, at + half], dtype=torch.float64) / half
+    return Hinges(directions, offsets), torch.tensor([[1.0], [-2.0], [1.0]], dtype=torch.float64)
+
+
+def bound_by_hand(model, target, tolerance=1e-2):
+    proof = prove_by("analytic", model, Claim(target, tolerance), 0.0, Budget(20.0))
+    return np.inf if proof is None else proof.bound
+
+
+@pytest.mark.parametrize("half", [0.1, 1e-6])
+def test_no_hinge_is_left_out(half):
+    line = torch.tensor([[1.0]], dtype=torch.float64)
+    alone = model_of(1, hinges=spike(1, 0, 0.125, half), linear=line)
+    assert 1 <= bound_by_hand(alone, ol.Target("x1", [(-0.5, 0.5)])) <= 1.1
+    assert bound_by_hand(alone, ol.Target("x1", [(-0.5, 0.5)], within="x1 < 0.4")) >= 1
+    beside = model_of(2, hinges=spike(2, 1, 0.125, half), linear=torch.cat([line, 0 * line]))  # f does not know x2
+    assert 1 <= bound_by_hand(beside, ol.Target("x1", [(-0.5, 0.5), (-0.5, 0.5)])) <= 1.1
+    across = model_of(
+        2, hinges=(Hinges(torch.ones(1, 2, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)), line)
+    )
+    assert bound_by_hand(across, ol.Target("0*x1*x2", [(-0.5, 0.5), (-0.5, 0.5)])) >= 1
+
+
+def test_a_hinge_that_is_open_almost_everywhere():
+    opened = Hinges(torch.ones(1, 1, dtype=torch.float64), torch.tensor([0.45], dtype=torch.float64))
+    model = model_of(1, hinges=(opened, torch.ones(1, 1, dtype=torch.float64)))
+    assert 0.0499 < bound_by_hand(model, ol.Target("x1 + 0.45", [(-0.5, 0.5)])) < 0.051
+
+
+def test_floors_beyond_the_whole_floats():
+    wrong = float(np.sin(2.0**53))  # sin(floor(x + 2**53 + 1)) is another number
+    f = f"where(abs(x1 - 0.1234567) < 1e-7, sin(floor(x1 + {2**53 + 1})), {wrong!r})"
+    model = model_of(1)
+    with torch.no_grad():
+        model.b_R.fill_(wrong)
+    assert bound_by_hand(model, ol.Target(f, [(0.0, 0.5)])) >= 0.05
+
+
+@pytest.mark.parametrize(
+    ("formula", "true"),
+    [
+        ("where(x1 < 0.25, 0, 1)", 0.75),
+        ("where(x1 <= 0.25, 0, 1)", 0.75),
+        ("where(x1 < 0, -1, where(x1 <= 0, 5, 0))", 5.0),
+        ("max(min(x1, 0.25), 0)", 0.0),
+    ],
+)
+def test_jumps_at_the_ends_of_panels(formula, true):
+    clip = Hinges(torch.ones(2, 1, dtype=torch.float64), torch.tensor([0.0, -0.25], dtype=torch.float64))
+    model = model_of(1, hinges=(clip, torch.tensor([[1.0], [-1.0]], dtype=torch.float64)))
+    assert true <= bound_by_hand(model, ol.Target(formula, [(-0.5, 0.5)]), 10.0)
+
+
+def test_many_heads_on_one_side_and_few_on_the_other():
+    steep = torch.full((300, 1), 4000.0, dtype=torch.float64)
+    left = Ridges(steep, -steep[:, 0] * torch.linspace(-0.45, -0.05, 300, dtype=torch.float64))
+    right = Bumps(steep[:10], -steep[:10, 0] * torch.linspace(0.3, 0.4, 10, dtype=torch.float64))
+    values = torch.full((300, 1), 1e-3, dtype=torch.float64)
+    model = model_of(1, ridges=(left, values), bumps=(right, torch.full((10, 2, 1), 1e-3, dtype=torch.float64)))
+    target = ol.Target("0.3*x1", [(-0.5, 0.5)])
+    bound = bound_by_hand(model, target, 1.0)
+    x = np.linspace(-0.5, 0.5, 2001)[:, None]
+    seen = np.abs(model(torch.from_numpy(x)[:, None]).detach().numpy()[:, 0] - target(x)).max()
+    assert seen <= bound <= 1.1 * seen

@@ -133,7 +133,8 @@ def _side(kink: trees.Call | trees.Where, names: tuple[str, ...], box: list[Inte
         return None if truth is None else kink.yes if truth else kink.no
     if kink.name == "floor":
         (value,) = enclose(Formula("", names, (kink,)), box, strict=True)
-        return trees.Number(Fraction(value.lower())) if value.is_finite() and value.lo == value.hi else None
+        whole = value.lo.unique_fmpz() if value.is_finite() and value.lo == value.hi else None
+        return None if whole is None else trees.Number(Fraction(int(whole)))
     if kink.name == "abs":
         u = kink.arguments[0]
         return next((side for side in (u, trees.Negation(u)) if _never_negative([side], names, box)), None)

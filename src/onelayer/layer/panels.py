@@ -91,11 +91,11 @@ def passed_on(
     at = score.argmax(dim=1, keepdim=True)
     apart = score.gather(1, at) - score - (keys.gather(1, at) - keys).abs() * half
     size = keys.abs() * max(abs(low), abs(high)) + bias.abs().masked_fill(~block.there, 0.0)
-    apart = apart - 4e-16 * (size + size.gather(1, at))
+    apart = apart - 1e-15 * (size + size.gather(1, at))
     wide = at[..., None].expand(-1, 1, block.values.shape[2])
     value, slope = block.values.gather(1, wide)[:, 0], block.slopes[:, :, 0].gather(1, wide)[:, 0]
     gap = (block.values + middle * block.slopes[:, :, 0]) - (value + middle * slope)[:, None]
     gap = gap.abs() * (1 + 1e-12) + half * (block.slopes[:, :, 0] - slope[:, None]).abs() * (1 + 1e-12)
-    gap = gap + 4e-16 * (block.values.abs() + abs(middle) * block.slopes[:, :, 0].abs())
+    gap = gap + 1e-15 * (block.values.abs() + abs(middle) * block.slopes[:, :, 0].abs())
     tail = torch.einsum("ht,hto->o", (-apart).exp().masked_fill(~block.there, 0.0), gap) * (1 + 1e-9)
     return value, slope, tail.nan_to_num(nan=math.inf, posinf=math.inf)

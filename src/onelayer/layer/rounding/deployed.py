@@ -263,6 +263,8 @@ def _largest_by_halving(
     program: FormProgram, boxes: Boxes, enough: float, over: Callable[[], bool]
 ) -> Float[Tensor, " output"]:
     """The same, all heads at a time."""
+    if not program.heads:
+        return torch.zeros_like(program.constant)
     width = torch.stack([h.block.key_spreads().amax(dim=0) for h in program.heads]).amax(dim=0) + 1e-300
     found, spent, before = box_rounding(program, boxes), _size(program), [torch.inf] * PATIENCE
     while not (high := float(found.max())) <= enough and spent <= WORK and not over():
@@ -281,16 +283,19 @@ def _by_panels(
     most, coordinate = torch.zeros_like(program.constant), torch.zeros(1, dtype=torch.int64)
     for panel in range(len(panels)):
         low, high = panels.edges[panel], panels.edges[panel + 1]
-        box = Boxes(*(torch.tensor([[t]], dtype=torch.float64) for t in ((low + high) / 2, (high - low) / 2 * UP_FEW)))
-        near, far = (
-            replace(
-                program, heads=tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True))
+        box = Boxes(
+            *(
+                torch.tensor([[t]], dtype=torch.float64)
+                for t in ((low + high) / 2, (high - low) / 2 * UP_FEW + 4 * FLOAT64.u * max(abs(low), abs(high)))
             )
+        )
+        near, far = (
+            tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True) if mine.any())
             for which in (panels.near(panel), [~mine for mine in panels.near(panel)])
         )
-        beside = box_rounding(far, box)[0]
+        beside = box_rounding(replace(program, heads=far), box)[0]
         left = max(enough, float(most.max())) - float(beside.max())
-        most = torch.maximum(most, beside + _largest_by_halving(near, box, left, over))
+        most = torch.maximum(most, beside + _largest_by_halving(replace(program, heads=near), box, left, over))
     return most
 
 

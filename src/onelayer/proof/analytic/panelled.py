@@ -104,7 +104,10 @@ class PanelledCover(Findings):
 def panelled(
     summand: Summand, goal: float, budget: Budget, report: Callable[[float], None], close: float | None
 ) -> PanelledCover | None:
-    """The panels, each coarsely covered; None where panels do not pay, unless there are kinks or hinges."""
+    """The panels, each coarsely covered; None in several coordinates, across a condition, and where panels do not pay.
+
+    Where there are hinges they always do, and where f has kinks.
+    """
     if summand.dimension != 1 or summand.target.domain.within is not None:
         return None
     (shift,), (scale,) = summand.normalisation
@@ -119,8 +122,7 @@ def panelled(
         bends = summand.hinges[0]
         at = (-bends.offsets / bends.directions[:, 0]).numpy() / scale + shift
         cuts = np.concatenate([cuts, at - tiny / 4, at + tiny / 4])
-    cuts = np.unique(np.clip(cuts[np.isfinite(cuts)], low, high))
-    cuts[0], cuts[-1] = low, high
+    cuts = np.unique(np.clip([low, high, *cuts[np.isfinite(cuts)]], low, high))
     pending = list(itertools.pairwise(cuts.tolist()))[::-1]
     parts, slips = list[tuple[Cover, ...]](), list[np.ndarray]()
     while pending:
@@ -154,7 +156,8 @@ def _on_panel(summand: Summand, panels: Panels, a: float, b: float) -> tuple[Sum
     constants, slopes = [form.bias[None]], [form.linear]
     blocks, slip = list[Block](), torch.zeros(m, dtype=torch.float64)
     if summand.hinges is not None:
-        units, values, off = _hinges_between(*summand.hinges, Fraction(low), Fraction(high))
+        ends = [(Fraction(end) - Fraction(shift)) * Fraction(scale) for end in (a, b)]
+        units, values, off = _hinges_between(*summand.hinges, *ends)
         constants.append(units.offsets[:, None] * values)
         slopes.append(units.directions * values)
         rounded = U * (constants[-1].abs() + slopes[-1].abs() * max(abs(low), abs(high))).sum(dim=0)

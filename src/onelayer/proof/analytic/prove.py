@@ -20,7 +20,6 @@ tried after it where they are small enough.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -77,11 +76,11 @@ def prove(
     target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
         return None
-    if hinges is not None and (hinges[0].directions.ne(0).sum(dim=1) != 1).any():
+    if hinges is not None and (target.domain.within or (hinges[0].directions.ne(0).sum(dim=1) != 1).any()):
         return None
     budget, program = budget or Budget(), program or FormProgram.of_form(form, FLOAT64, frame)
     best: Proof | None = None
-    for groups in _splittings(form, target):
+    for groups in _splittings(form, target, hinges):
         alone = hinges is None or all(len(group) == 1 for group in groups)
         if alone and _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
             goal = (claim.share(TRUNCATION_SHARE) * tolerance if truncation is None else truncation) / len(groups)
@@ -116,9 +115,8 @@ def _prove(
     covers: list[AnyCover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
-        summand = Summand(own, formula, target, frame, group, claim.device, budget)
-        if hinges is not None:
-            summand = replace(summand, hinges=_hinges_of(hinges, group))
+        mine = None if hinges is None else _hinges_of(hinges, group)
+        summand = Summand(own, formula, target, frame, group, claim.device, budget, hinges=mine)
         report = _progress_of(progress, position, len(groups))
         covers.append(_cover(summand, goal, wanted, budget, report, claim.close))
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
@@ -157,7 +155,9 @@ def _cover(
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
     head = SlopeHead.of(summand) or OneHead.of(summand) if alone and not idle else None
     if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
-        return panelled(summand, goal, budget, report, close) or cover(summand, goal, budget, report, close)
+        panels = panelled(summand, goal, budget, report, close)
+        assert panels is not None or summand.hinges is None  # which nothing else knows of
+        return panels or cover(summand, goal, budget, report, close)
     found = RationalCover(summand, head, goal, wanted, close)
     found.start(budget, report)
     return found
@@ -195,12 +195,16 @@ def _within_reach(form: Form, target: Target, groups: list[tuple[int, ...]]) -> 
     return all(len(g) <= (MOST_COORDINATES if plain and own.heads <= 1 else MOST_WITH_HEADS) for g, own in shares)
 
 
-def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
+def _splittings(
+    form: Form, target: Target, hinges: tuple[Hinges, torch.Tensor] | None = None
+) -> list[list[tuple[int, ...]]]:
     """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as possible; then disjoint ones."""
     assert target.formula is not None
     if target.domain.within is not None:
         return [[tuple(range(target.dimension))]]
     links = [*form.links(), *links_of(target.formula)]
+    if hinges is not None:
+        links += [(int(j),) for j in hinges[0].directions.ne(0).any(dim=0).nonzero().flatten()]
     small, apart = maximal(links) or [(0,)], components(links) or [(0,)]
     return [small] if small == apart else [small, apart]
 
