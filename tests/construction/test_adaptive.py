@@ -81,6 +81,13 @@ def test_a_fit_meets_its_goal_between_its_points_too(share):
     assert fitted_row(f, 2 * ENDS, share, 2.0, 20, lambda: False) is None
 
 
+@pytest.mark.parametrize("share", [0.1, 1e-3, 1e-6])
+def test_few_cells_will_do(share):
+    fit = fitted_row(lambda u: np.exp(u)[:, None], ENDS, share, 1.72, 100, lambda: False)
+    assert fit.observed <= share
+    assert len(fit) < 25
+
+
 CASES = [
     ("sin(3*x^2)*exp(-x/5)", (0, 14), 2e-4),
     ("exp(-((x - 0.37)/0.0001)^2) + x", (0, 1), 1e-4),

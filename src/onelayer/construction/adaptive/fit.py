@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from .bumps import Row
 from .spacing import FALLEN, ORDER, POINTS, Curve, Probe, chebyshev_points, mesh, meshed
@@ -78,16 +78,19 @@ def fitted_row(
             best = RowFit(row, c, float(error.max()) * goal)
         if best is not None and turn > LAST_WIDER:
             break
-        near = np.lib.stride_tricks.sliding_window_view(np.pad(error, NEIGHBOURS, mode="edge"), 2 * NEIGHBOURS + 1)
-        near = np.maximum(near.max(axis=1), 1e-9)
+        near = np.maximum(_around(error), 1e-9)
         wider = np.clip(-np.log(near / WIDER_BELOW) / (2 * ORDER), 0.0, 0.1) * 0.7**turn if turn < LAST_WIDER else 0.0
-        lower = STRICTER ** max(
-            turn - LAST_WIDER, 0
-        )  # or cells that were fine a moment ago are not, one after the other
+        lower = STRICTER ** max(turn - LAST_WIDER, 0)  # or cells that were fine are not, one after the other
         rough = np.isin(edges, places[1:-1])
-        rough = np.convolve(rough[:-1] | rough[1:], np.ones(2 * NEIGHBOURS + 1), mode="same") > 0
+        rough = _around(rough[:-1] | rough[1:])
         order, farthest = np.where(rough, ROUGH_ORDER, ORDER), np.where(rough, 1.5, 0.4)
         narrower = np.maximum(-np.log(near / (AIMED_AT * lower)) / order - 0.02, -farthest)
         step = np.where(near > NARROWER_ABOVE * lower, narrower, wider)
         edges = meshed(edges, h[:, 0] * np.exp(step), places)
     return best
+
+
+def _around(cells: Shaped[np.ndarray, " cell"]) -> Shaped[np.ndarray, " cell"]:
+    """The largest value of every cell and its neighbours."""
+    padded = np.pad(cells, NEIGHBOURS, mode="edge")
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1).max(axis=1))
