@@ -24,7 +24,7 @@ def test_heads_that_are_not_active_pass_on_one_value(tokens):
     seen = 0
     for panel in range(len(panels)):
         low, high = panels.edges[panel], panels.edges[panel + 1]
-        (near,) = panels.near(panel)
+        (near,) = panels.near(low, high)
         far = block.part(~near, everything)
         seen += len(far.biases)
         values, slopes, tail = passed_on(far, low, high)

@@ -31,9 +31,8 @@ class Panels:
     def __len__(self) -> int:
         return len(self.edges) - 1
 
-    def near(self, panel: int) -> list[Bool[Tensor, " head"]]:
-        """Which heads of each block may be active on a panel."""
-        low, high = self.edges[panel], self.edges[panel + 1]
+    def near(self, low: float, high: float) -> list[Bool[Tensor, " head"]]:
+        """Which heads of each block may be active between two ends."""
         return [~((end < low) | (start > high)) for start, end in self.active]
 
 
@@ -83,7 +82,7 @@ def passed_on(
 ) -> tuple[Float[Tensor, "head out"], Float[Tensor, "head out"], Float[Tensor, " out"]]:
     """(values, slopes) of the token that every head passes on in [low, high], and what all other tokens together add to that.
 
-    For heads that are not active there.
+    For heads that are not active there. What rounding does to the winner's value counts in full, for all tokens.
     """
     middle, half = (low + high) / 2, (high - low) / 2
     keys, bias = block.keys[:, :, 0], block.biases

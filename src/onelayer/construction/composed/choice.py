@@ -32,7 +32,7 @@ from .layer import PlannedLane, composed_layer, lanes_of
 
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
 EASY_ALONE = 2  # interacting variables that heads alone follow well
-ROWS_WAIT = 6.0  # seconds for search and proof where rows of bumps are at hand
+ROWS_WAIT = 6.0  # seconds that the search and its proof get before rows of bumps are tried
 FEW_PIECES = 40  # of all polylines together
 LEAST_SECONDS = (
     20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well

@@ -291,7 +291,7 @@ def _by_panels(
         )
         near, far = (
             tuple(h.part(mine, coordinate) for h, mine in zip(program.heads, which, strict=True) if mine.any())
-            for which in (panels.near(panel), [~mine for mine in panels.near(panel)])
+            for which in (panels.near(low, high), [~mine for mine in panels.near(low, high)])
         )
         beside = box_rounding(replace(program, heads=far), box)[0]
         left = max(enough, float(most.max())) - float(beside.max())

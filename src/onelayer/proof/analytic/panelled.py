@@ -162,8 +162,7 @@ def _on_panel(summand: Summand, panels: Panels, a: float, b: float) -> tuple[Sum
         slopes.append(units.directions * values)
         rounded = U * (constants[-1].abs() + slopes[-1].abs() * max(abs(low), abs(high))).sum(dim=0)
         slip = slip + off + rounded
-    for block, (start, end) in zip(form.blocks, panels.active, strict=True):
-        near = ~((end < low) | (start > high))
+    for block, near in zip(form.blocks, panels.near(low, high), strict=True):
         value, slope, tail = passed_on(block.part(~near, everything), low, high)
         constants.append(value)
         slopes.append(slope)
